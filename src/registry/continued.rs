@@ -5,8 +5,8 @@ use rusqlite::{Connection, params};
 use super::alive;
 use super::db::Registry;
 use super::error::RegistryError;
+use super::ledger::leave_process;
 use super::process_id::place_of;
-use super::threads::leave_process;
 
 /// Threads in whose place others go on.
 pub(crate) struct Continuations<'a> {

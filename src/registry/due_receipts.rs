@@ -2,8 +2,8 @@
 
 use rusqlite::OptionalExtension;
 
-use super::detached::DetachedRuns;
 use super::error::RegistryError;
+use super::queue::DetachedRuns;
 
 impl DetachedRuns<'_> {
     /// The receipts of a run that are to be written still.

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use rusqlite::ErrorCode;
 use serde_json::{Map, Value, json};
 
-use super::pending::PendingState;
+use super::requests::PendingState;
 use crate::base::durations::REGISTRY_WAIT_MS;
 use crate::base::text::escape_line;
 use crate::diagnostic::{Code, Diagnose, codes};

@@ -1,7 +1,7 @@
 //! Threads as the tests of this folder begin them.
 
+use super::ledger::{Amounts, NewThread};
 use super::process_id::{ProcessId, place_of};
-use super::threads::{Amounts, NewThread};
 
 /// A thread that may use so much, and have so many below it, one under the other.
 pub(super) fn new<'a>(

@@ -10,8 +10,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use super::fixtures::new;
+use super::ledger::Amounts;
 use super::run_state::RunState;
-use super::threads::Amounts;
 use super::{Registry, RegistryError};
 use crate::base::limits::LEDGER_MOST;
 use crate::base::whole_tests;

@@ -9,8 +9,8 @@ use rusqlite::{Connection, OptionalExtension, params};
 
 use super::db::{Registry, WriteStep};
 use super::error::RegistryError;
-use super::pending::{Decision, PendingRow, PendingState, end_below};
 use super::process_id::ProcessId;
+use super::requests::{Decision, PendingRow, PendingState, end_below};
 
 /// The step that follows the decision of a question.
 #[derive(Debug, PartialEq, Eq)]

@@ -14,12 +14,12 @@ use super::db::{Registry, WriteStep};
 use super::env_digests::EnvDigests;
 #[cfg(any(feature = "code", test))]
 use super::error::RegistryError;
-use super::pending::{Decision, PendingState, approver, decide_in};
-#[cfg(any(feature = "code", test))]
-use super::pending::{RequestKind, bind, make_room, new_id, private_text, prune};
 use super::process_id::ProcessId;
 #[cfg(any(feature = "code", test))]
 use super::questions::verdicts;
+use super::requests::{Decision, PendingState, approver, decide_in};
+#[cfg(any(feature = "code", test))]
+use super::requests::{RequestKind, bind, make_room, new_id, private_text, prune};
 
 /// How long a snippet waits for a person, in seconds: a week has each working day.
 const SNIPPET_WAITS_S: u64 = 7 * 24 * 60 * 60;

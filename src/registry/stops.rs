@@ -5,7 +5,7 @@ use rusqlite::OptionalExtension;
 use super::db::Registry;
 use super::error::RegistryError;
 use super::reaper::give_up;
-use super::thread_waits::withdraw;
+use super::waiting_threads::withdraw;
 use crate::diagnostic::Code;
 
 /// Threads and runs that are asked to stop.

@@ -7,10 +7,10 @@ use rusqlite::{Connection, Row, params};
 use super::alive;
 use super::db::Registry;
 use super::error::RegistryError;
+use super::ledger::{Amounts, note_checkpoint};
 use super::process_id::place_of;
 use super::run_row::{AnyRun, RunRow, run_of, runs_of};
-use super::thread_waits::withdraw;
-use super::threads::{Amounts, note_checkpoint};
+use super::waiting_threads::withdraw;
 use crate::base::limits::THREAD_DEPTH;
 
 /// A thread of the registry.

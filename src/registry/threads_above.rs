@@ -4,7 +4,7 @@ use rusqlite::{Connection, OptionalExtension};
 
 use super::db::Registry;
 use super::error::RegistryError;
-use super::pending::approver;
+use super::requests::approver;
 use super::thread_row::{ThreadRow, rows_of};
 
 /// A thread that runs above a process.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::modes::Modes;
+use super::run_modes::Modes;
 use crate::host::Vars;
 use crate::rye::RyeBuilder;
 

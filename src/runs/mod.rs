@@ -6,8 +6,8 @@
 
 mod builder;
 mod detached;
-mod modes;
 mod requests;
+mod run_modes;
 #[cfg(feature = "code")]
 mod snippets;
 mod threads;

@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicUsize;
 
 use super::carry_out::KeptServers;
 use super::facade::{Rye, now};
-use super::modes::RunModes;
+use super::run_modes::RunModes;
 use crate::diagnostic::Failure;
 use crate::exec_protocol::Observers;
 use crate::host::{Host, Os, Vars};

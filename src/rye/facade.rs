@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 
 use super::carry_out::KeptServers;
-use super::modes::RunModes;
+use super::run_modes::RunModes;
 use crate::base::Timestamp;
 use crate::diagnostic::Failure;
 use crate::exec_protocol::Observers;

@@ -11,7 +11,7 @@
 //!   list, `moved_files.rs` where they go with a tool;
 //! - signing: `signing.rs` judges, `batch.rs` signs many, `offer.rs` signs what a person was shown;
 //! - runs: `request.rs` is what is asked for, `run.rs` runs it, `carry_out.rs` chooses what carries
-//!   out a plan, `modes.rs` is what the layer above carries out, `receipts.rs`, `eval.rs` reads the
+//!   out a plan, `run_modes.rs` is what the layer above carries out, `receipts.rs`, `eval.rs` reads the
 //!   score of one;
 //! - threads, of which the layer above is the rest: `thread_settings/` are their limits, models and
 //!   permissions, `below_a_thread.rs` says what a rye reaches that one started;
@@ -42,7 +42,6 @@ mod kept_snippet;
 mod listed_files;
 mod load;
 mod locks;
-mod modes;
 mod moved_files;
 #[cfg(feature = "code")]
 mod nesting;
@@ -54,6 +53,7 @@ mod receipts;
 mod request;
 mod risk;
 mod run;
+mod run_modes;
 mod search;
 mod signing;
 mod thread_settings;
@@ -106,7 +106,6 @@ pub(crate) use items::{Described, read_item, variables_of};
 pub(crate) use kept_snippet::{ItemDigests, KeptSnippet, WaitedSnippet};
 pub(crate) use load::Loader;
 pub(crate) use locks::{Change, LockReport, LockRow};
-pub(crate) use modes::{RunModes, ThreadRun, VerifiedRun};
 pub(crate) use moved_files::{CannotMoveFiles, FileToMove};
 #[cfg(feature = "code")]
 pub(crate) use nesting::Nesting;
@@ -117,6 +116,7 @@ pub(crate) use receipts::{CheckedReceipt, DueReceipts, ExpectedRun, HeldReceipts
 pub(crate) use request::{Origin, PassedValues, ThreadOptions, ThreadParent};
 pub(crate) use risk::{risk, risks};
 pub(crate) use run::run_id;
+pub(crate) use run_modes::{RunModes, ThreadRun, VerifiedRun};
 pub(crate) use search::{SearchHit, SearchPage, is_link};
 pub(crate) use signing::SignatureState;
 pub(crate) use thread_settings::{

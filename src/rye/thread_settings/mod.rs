@@ -1,18 +1,18 @@
 //! The configuration of threads: limits and the model here, the other parts in files of their own.
 
 mod guardrails;
+mod limits;
 mod max_async;
 mod permissions;
 mod project_provider;
 mod risk;
-mod said_limits;
 
 pub(crate) use guardrails::{GuardMode, Guardrail, guardrails};
+pub(crate) use limits::SaidLimits;
 pub(crate) use max_async::max_async;
 pub(crate) use permissions::{narrowed, patterns};
 pub(crate) use project_provider::project_provider;
 pub(crate) use risk::{acknowledged, to_acknowledge};
-pub(crate) use said_limits::SaidLimits;
 
 use serde_json::{Map, Value};
 

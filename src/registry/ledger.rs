@@ -13,7 +13,7 @@ use super::process_id::place_of;
 use super::reaper::{reap, reap_left};
 use super::run_state::RunState;
 use super::thread_row::{ThreadRow, row_of, rows_of, with_those_above};
-use super::thread_waits::withdraw;
+use super::waiting_threads::withdraw;
 use crate::base::limits::{LEDGER_MOST, NEAR_NAMES};
 use crate::base::text::near;
 

@@ -540,5 +540,5 @@ fn request(all: &Row<'_>) -> rusqlite::Result<PendingRequest> {
 }
 
 #[cfg(test)]
-#[path = "pending_tests.rs"]
+#[path = "requests_tests.rs"]
 mod tests;

@@ -5,7 +5,7 @@ use rusqlite::{Connection, params};
 use super::alive;
 use super::db::{NOW, Registry};
 use super::error::RegistryError;
-use super::threads::{give_back, leave_process};
+use super::ledger::{give_back, leave_process};
 
 /// A thread with all those below it, as the table `below`.
 const BELOW: &str = "WITH RECURSIVE below (id) AS (
