@@ -47,7 +47,7 @@ pub(crate) fn check_archive(
         path: archive.display().to_string(),
         why: "it is not signed".into(),
     })?;
-    let name = manifest.predicate.name.clone();
+    let name = manifest.about().name.clone();
     // What is installed at this moment, and not when the command began.
     let seeing = seeing(name.clone(), into.to_owned())?;
     let items = judged(&seeing, &name, key)?;

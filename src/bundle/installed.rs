@@ -127,8 +127,8 @@ impl<'a> InstalledBundles<'a> {
         let envelope = read_file(&path, BUNDLE_MANIFEST_BYTES)
             .map_err(|why| BundleError::Malformed { path: path.display().to_string(), why })?;
         let (manifest, key, owner) = opened(self.rye, &envelope)?;
-        if manifest.predicate.name != *name {
-            let why = format!("it is the manifest of `{}`", manifest.predicate.name);
+        if manifest.about().name != *name {
+            let why = format!("it is the manifest of `{}`", manifest.about().name);
             return Err(BundleError::Malformed { path: path.display().to_string(), why }.into());
         }
         Ok((manifest, key, owner))
@@ -194,7 +194,7 @@ impl<'a> InstalledBundles<'a> {
     ) -> Result<Left, Failure> {
         // Another one may have been installed while the person read.
         self.may_replace(bundle)?;
-        let name = bundle.manifest.predicate.name.clone();
+        let name = bundle.manifest.about().name.clone();
         no_clash(&seeing(name.clone(), staging.to_owned())?, &name, &bundle.items)?;
         let io = |source| io_error(staging, source);
         put(&staging.join(MANIFEST), &bundle.envelope, false).map_err(io)?;
@@ -257,7 +257,7 @@ impl<'a> InstalledBundles<'a> {
     /// An older version, one of the same version that was packed earlier, and one of another
     /// publisher do not take a bundle's place unasked.
     fn may_replace(&self, bundle: &Bundle) -> Result<(), Failure> {
-        let name = &bundle.manifest.predicate.name;
+        let name = &bundle.manifest.about().name;
         if !self.is_there(name) {
             return Ok(());
         }
@@ -268,8 +268,8 @@ impl<'a> InstalledBundles<'a> {
         if let Err(why) = Receipt::read(&self.place(name)) {
             return no(format!("nobody can say what was put there: {why}"));
         }
-        let (old, new) = (&there.predicate.version, &bundle.manifest.predicate.version);
-        let (before, at) = (&there.predicate.packed_at, &bundle.manifest.predicate.packed_at);
+        let (old, new) = (&there.about().version, &bundle.manifest.about().version);
+        let (before, at) = (&there.about().packed_at, &bundle.manifest.about().packed_at);
         match () {
             () if key != bundle.key => {
                 no(format!("it is signed by `{key}`, this by `{}`", bundle.key))

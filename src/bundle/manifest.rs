@@ -14,10 +14,10 @@ use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::base::json_reader::typed;
+use crate::base::Digest;
 use crate::base::limits::{BUNDLE_BYTES, ITEM_BYTES, WALK_DEPTH};
+use crate::base::signed_statement::{Sha256, Statement};
 use crate::base::text::unfit;
-use crate::base::{Digest, canon};
 use crate::id::{BundleName, Kind};
 use crate::space::RelPath;
 
@@ -26,22 +26,13 @@ use super::error::BundleError;
 /// Most files of a bundle: a large collection has some hundreds.
 const BUNDLE_FILES: usize = 5_000;
 
-const STATEMENT: &str = "https://in-toto.io/Statement/v1";
+/// See the module.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Manifest(Statement<Row, About>);
+
 const PREDICATE: &str = "urn:rye:bundle:v1";
 
-/// See the module. Field names are on the wire.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct Manifest {
-    #[serde(rename = "_type")]
-    statement: String,
-    subject: Vec<Row>,
-    #[serde(rename = "predicateType")]
-    predicate_type: String,
-    pub(crate) predicate: About,
-}
-
-/// What a bundle is.
+/// Describes a bundle. Field names are on the wire.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct About {
@@ -60,12 +51,6 @@ struct Row {
     name: String,
     digest: Sha256,
     annotations: Notes,
-}
-
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Sha256 {
-    sha256: Digest,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -96,13 +81,8 @@ impl Manifest {
             digest: Sha256 { sha256: file.sha256 },
             annotations: Notes { size: file.size, is_program: file.is_program },
         };
-        let manifest = Self {
-            statement: STATEMENT.into(),
-            subject: files.into_iter().map(row).collect(),
-            predicate_type: PREDICATE.into(),
-            predicate: about,
-        };
-        manifest.checked()
+        let rows = files.into_iter().map(row).collect();
+        Self(Statement::new(PREDICATE, rows, about)).checked()
     }
 
     /// Reads the payload of an envelope.
@@ -110,15 +90,16 @@ impl Manifest {
     /// # Errors
     /// `bundle.malformed`, `bundle.content`
     pub(super) fn read(payload: &[u8]) -> Result<Self, BundleError> {
-        let document = canon::read(payload).map_err(|error| malformed(error.to_string()))?;
-        let manifest: Self =
-            typed(document).map_err(|error| malformed(format!("its manifest: {error}")))?;
-        manifest.checked()
+        let statement = Statement::read(PREDICATE, payload);
+        Self(statement.map_err(|why| malformed(format!("its manifest: {why}")))?).checked()
     }
 
     pub(super) fn to_payload(&self) -> Result<Vec<u8>, BundleError> {
-        let document = serde_json::to_value(self).map_err(|error| malformed(error.to_string()))?;
-        canon::write(&document).map_err(|error| malformed(error.to_string()))
+        self.0.to_payload().map_err(malformed)
+    }
+
+    pub(crate) fn about(&self) -> &About {
+        &self.0.predicate
     }
 
     /// The files, sorted by path.
@@ -129,18 +110,16 @@ impl Manifest {
             Some(BundleFile { path, sha256: row.digest.sha256, size, is_program })
         };
         // Each is a path, or there were no manifest.
-        self.subject.iter().filter_map(file)
+        self.0.subject.iter().filter_map(file)
     }
 
     fn checked(self) -> Result<Self, BundleError> {
-        if self.statement != STATEMENT || self.predicate_type != PREDICATE {
-            return Err(malformed(format!("its payload is not of the type `{PREDICATE}`")));
-        }
-        if self.subject.is_empty() || self.subject.len() > BUNDLE_FILES {
+        let rows = &self.0.subject;
+        if rows.is_empty() || rows.len() > BUNDLE_FILES {
             return Err(malformed(format!("it lists no file, or more than {BUNDLE_FILES}")));
         }
         let mut total: u64 = 0;
-        for row in &self.subject {
+        for row in rows {
             total = total.saturating_add(row.annotations.size);
             if row.annotations.size > ITEM_BYTES || total > BUNDLE_BYTES {
                 let (one, all) = (ITEM_BYTES >> 20, BUNDLE_BYTES >> 20);
@@ -148,13 +127,13 @@ impl Manifest {
                 return Err(malformed(why));
             }
         }
-        if self.subject.windows(2).any(|pair| pair[0].name >= pair[1].name) {
+        if rows.windows(2).any(|pair| pair[0].name >= pair[1].name) {
             return Err(malformed("its files are not sorted, or one is listed twice".into()));
         }
-        if unfit(&self.predicate.description).is_some() {
+        if unfit(&self.0.predicate.description).is_some() {
             return Err(malformed("its description holds what nobody sees".into()));
         }
-        check_paths(self.subject.iter().map(|row| row.name.as_str()))?;
+        check_paths(rows.iter().map(|row| row.name.as_str()))?;
         Ok(self)
     }
 }

@@ -123,7 +123,7 @@ fn packed(
     let output = wish.output.clone();
     let packed = pack(&rye, Wish { items: files, ..wish })?;
     let oms = packed.oms.as_ref().map(|path| path.display().to_string());
-    let about = &packed.manifest.predicate;
+    let about = &packed.manifest.about();
     let files = packed.manifest.files().count();
     if out.is_json() {
         out.success(json!({
@@ -182,7 +182,7 @@ fn install(file: &Path, context: &Context, out: &mut Out) -> Result<Exit, Failur
         if !out.is_json() {
             show(bundle, out);
         }
-        let about = &bundle.manifest.predicate;
+        let about = &bundle.manifest.about();
         let what = format!("install the bundle `{}`", about.name);
         let by = format!("version {}, signed by {}", about.version, bundle.key);
         refused = confirm(&what, &by, context, out).err();
@@ -194,7 +194,7 @@ fn install(file: &Path, context: &Context, out: &mut Out) -> Result<Exit, Failur
         let what = "the bundle".to_owned();
         return Err(refused.unwrap_or_else(|| CliError::NotConfirmed { what }.into()));
     };
-    let about = &bundle.manifest.predicate;
+    let about = &bundle.manifest.about();
     if out.is_json() {
         out.success(json!({"installed": row(&bundle), "kept": kept(&left)}));
         return Ok(Exit::DONE);
@@ -232,8 +232,8 @@ fn list(context: &Context, out: &mut Out) -> Result<Exit, Failure> {
                 installed_at,
                 installed_from,
             } => json!({
-                "name": bundle.name, "version": manifest.predicate.version, "signer": key,
-                "description": manifest.predicate.description, "owner": owner,
+                "name": bundle.name, "version": manifest.about().version, "signer": key,
+                "description": manifest.about().description, "owner": owner,
                 "files": manifest.files().count(), "changed": changed,
                 "installed_at": installed_at, "installed_from": installed_from,
             }),
@@ -245,7 +245,7 @@ fn list(context: &Context, out: &mut Out) -> Result<Exit, Failure> {
     for bundle in &listed {
         match &bundle.state {
             BundleState::Readable { manifest, owner, changed, .. } => {
-                let about = &manifest.predicate;
+                let about = &manifest.about();
                 let (name, version) = (&about.name, &about.version);
                 let (owner, said) = (escape_line(owner), escape_line(&about.description));
                 out.line(&format!("{name} {version}  signed by `{owner}`  {said}"));
@@ -271,7 +271,7 @@ fn unread(path: &Path, source: std::io::Error) -> Failure {
 }
 
 fn row(bundle: &Bundle) -> Value {
-    let about = &bundle.manifest.predicate;
+    let about = &bundle.manifest.about();
     let files = bundle.manifest.files();
     let files = files.map(|file| json!({"path": file.path.as_str(), "sha256": file.sha256}));
     json!({
@@ -282,7 +282,7 @@ fn row(bundle: &Bundle) -> Value {
 }
 
 fn show(bundle: &Bundle, out: &mut Out) {
-    let about = &bundle.manifest.predicate;
+    let about = &bundle.manifest.about();
     let head = format!("{} {}", about.name, about.version);
     let head = out.paint().style(Style::Strong, &head);
     let (owner, said) = (escape_line(&bundle.owner), escape_line(&about.description));

@@ -59,7 +59,7 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
 
 fn show(checked: &CheckedReceipt, out: &mut Out) {
     let CheckedReceipt { key, owner, receipt } = checked;
-    let ran = &receipt.predicate;
+    let ran = receipt.record();
     let paint = out.paint();
     let output = |name, output: &OutputRecord| {
         [(name, format!("{} bytes", output.bytes)), ("", output.sha256.to_string())]

@@ -10,7 +10,7 @@ use super::error::OmsError;
 use super::key::OmsSigningKey;
 use crate::base::json_reader::may_hold_more;
 use crate::base::limits::{CERTIFICATE_BYTES, MESSAGE_NODES};
-use crate::base::pae;
+use crate::base::signed_statement::{STATEMENT, WireEnvelope, WireSignature, pae};
 use crate::base::text::brief_line;
 
 /// Most hashes of the proof that a log holds an entry: a log has no more than 2^64 of them.
@@ -20,8 +20,6 @@ const PROOF_HASHES: usize = 64;
 /// one log, or in two.
 const LOG_ENTRIES: usize = 4;
 
-/// The payload type of an in-toto statement.
-const PAYLOAD_TYPE: &str = "application/vnd.in-toto+json";
 /// The media type of what is written.
 const MEDIA_TYPE: &str = "application/vnd.dev.sigstore.bundle.v0.3+json";
 /// Those of what is read: `sigstore_bundle.proto`, version 0.3 and before.
@@ -216,23 +214,6 @@ struct WireCertificate {
     raw_bytes: String,
 }
 
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "camelCase")]
-struct WireEnvelope {
-    payload: String,
-    payload_type: String,
-    signatures: Vec<WireSignature>,
-}
-
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct WireSignature {
-    sig: String,
-    /// Of no use: who signed is looked up by the key or the identity.
-    #[serde(default)]
-    keyid: Option<String>,
-}
-
 impl OmsSignature {
     /// Reads a signature file; says nothing about who made it.
     ///
@@ -251,13 +232,9 @@ impl OmsSignature {
             let why = format!("its media type is `{}`", brief_line(&media_type));
             return Err(OmsError::malformed(why));
         }
-        if envelope.payload_type != PAYLOAD_TYPE {
-            let other = brief_line(&envelope.payload_type);
-            return Err(OmsError::malformed(format!("its payload is `{other}`")));
-        }
-        let [WireSignature { sig, keyid: _ }] = &envelope.signatures[..] else {
-            return Err(OmsError::malformed("it holds other than one signature"));
-        };
+        // A key id is of no use: who signed is looked up by the key or the certificate.
+        let (payload, sig) = envelope.open(STATEMENT).map_err(OmsError::malformed)?;
+        let sig = sig.bytes().map_err(OmsError::malformed)?;
         let by = match material {
             Material {
                 public_key: Some(key),
@@ -287,24 +264,19 @@ impl OmsSignature {
             } => SaysBy::Sigstore(Box::new(SigstoreMaterial::read(text)?)),
             _ => return Err(OmsError::malformed("it does not say by one way who signed")),
         };
-        let (payload, sig) = (decoded("payload", &envelope.payload)?, decoded("signature", sig)?);
         Ok(Self { payload, sig, by })
     }
 
     /// Signs a payload.
     pub(super) fn seal(with: &OmsSigningKey, payload: Vec<u8>) -> Self {
-        let sig = with.sign(&pae::pae(PAYLOAD_TYPE, &payload));
+        let sig = with.sign(&pae(STATEMENT, &payload));
         Self { payload, sig, by: SaysBy::Key { fingerprint: Some(with.fingerprint()) } }
     }
 
     /// The text of the signature file; ends with a line feed.
     pub(crate) fn to_text(&self) -> String {
-        let sig = WireSignature { sig: STANDARD.encode(&self.sig), keyid: Some(String::new()) };
-        let envelope = WireEnvelope {
-            payload: STANDARD.encode(&self.payload),
-            payload_type: PAYLOAD_TYPE.into(),
-            signatures: vec![sig],
-        };
+        let sig = WireSignature::new(String::new(), &self.sig);
+        let envelope = WireEnvelope::new(STATEMENT, &self.payload, sig);
         let material = match &self.by {
             SaysBy::Sigstore(material) => return written(material.as_ref(), envelope),
             SaysBy::Key { fingerprint } => Material {
@@ -325,7 +297,7 @@ impl OmsSignature {
 
     /// The payload, if `verifies` says that the signature is one of what it is given.
     pub(super) fn payload(&self, verifies: impl FnOnce(&[u8], &[u8]) -> bool) -> Option<&[u8]> {
-        let is_signed = verifies(&pae::pae(PAYLOAD_TYPE, &self.payload), &self.sig);
+        let is_signed = verifies(&pae(STATEMENT, &self.payload), &self.sig);
         is_signed.then_some(self.payload.as_slice())
     }
 }

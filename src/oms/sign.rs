@@ -7,8 +7,9 @@ use super::error::OmsError;
 use super::hash::FileHash;
 use super::key::OmsSigningKey;
 use super::statement::{
-    NEVER_SIGNED, Predicate, Resource, Serialization, SignedFiles, Statement, Subject, root_digest,
+    NEVER_SIGNED, PREDICATE, Predicate, Resource, Serialization, SignedFiles, Subject, root_digest,
 };
+use crate::base::signed_statement::Statement;
 
 /// Signs the files of a folder called `name`, each with its SHA-256. The paths are plain ones;
 /// `besides` are paths in the folder that stay unsigned, as the signature file itself.
@@ -45,7 +46,7 @@ pub(crate) fn sign_files<B: AsRef<[u8]>>(
     };
     let subject =
         Subject { name: name.to_owned(), digest: BTreeMap::from([("sha256".to_owned(), digest)]) };
-    let statement = Statement::new(subject, predicate);
+    let statement = Statement::new(PREDICATE, vec![subject], predicate);
     let payload = serde_json::to_vec(&statement).expect("texts and numbers are JSON");
     // What is signed can be read back, so nothing is handed out that is refused everywhere.
     SignedFiles::read(&payload)?;

@@ -10,10 +10,10 @@ use super::error::OmsError;
 use super::hash::FileHash;
 use crate::base::json_reader::may_hold_more;
 use crate::base::limits::MESSAGE_NODES;
+use crate::base::signed_statement::Statement;
 use crate::base::text::brief_line;
 
-const STATEMENT_TYPE: &str = "https://in-toto.io/Statement/v1";
-const PREDICATE_TYPE: &str = "https://model_signing/signature/v1.0";
+pub(super) const PREDICATE: &str = "https://model_signing/signature/v1.0";
 /// That of release 0.2 of the first implementation, whose statements list files elsewhere.
 const OLDER_PREDICATE_TYPE: &str = "https://model_signing/Digests/v0.1";
 
@@ -37,17 +37,6 @@ pub(super) struct Piece {
     /// `None` for the whole file.
     pub(super) range: Option<(u64, u64)>,
     pub(super) digest: Vec<u8>,
-}
-
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Statement {
-    #[serde(rename = "_type")]
-    pub(super) kind: String,
-    pub(super) subject: Vec<Subject>,
-    #[serde(rename = "predicateType")]
-    pub(super) predicate_type: String,
-    pub(super) predicate: Predicate,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -84,13 +73,6 @@ pub(super) struct Serialization {
     pub(super) ignore_paths: Option<Vec<String>>,
 }
 
-impl Statement {
-    pub(super) fn new(subject: Subject, predicate: Predicate) -> Self {
-        let (kind, predicate_type) = (STATEMENT_TYPE.into(), PREDICATE_TYPE.into());
-        Self { kind, subject: vec![subject], predicate_type, predicate }
-    }
-}
-
 /// The digest that stands for the whole list (section 6.5.1).
 pub(super) fn root_digest<'d>(digests: impl Iterator<Item = &'d [u8]>) -> String {
     let mut whole = Sha256::new();
@@ -122,24 +104,14 @@ impl SignedFiles {
             let why = format!("what it signs may hold more than {MESSAGE_NODES} values");
             return Err(OmsError::malformed(why));
         }
-        let read = serde_json::from_slice::<Statement>(payload);
+        let read = serde_json::from_slice::<Statement<Subject, Predicate>>(payload);
         let statement = read.map_err(|error| match says_older(payload) {
             true => OmsError::Unsupported { what: "a statement of release 0.2".into() },
             false => OmsError::malformed(format!("what it signs: {error}")),
         })?;
-        let Statement { kind, subject, predicate_type, predicate } = statement;
-        let other = |what: &str, said: &str| {
-            Err(OmsError::malformed(format!(
-                "the {what} of what it signs is `{}`",
-                brief_line(said)
-            )))
-        };
-        if kind != STATEMENT_TYPE {
-            return other("type", &kind);
-        }
-        if predicate_type != PREDICATE_TYPE {
-            return other("predicate type", &predicate_type);
-        }
+        let checked = statement.check_type(PREDICATE);
+        checked.map_err(|why| OmsError::malformed(format!("what it signs: {why}")))?;
+        let Statement { subject, predicate, .. } = statement;
         let [Subject { name, digest: subject }] = &subject[..] else {
             return Err(OmsError::malformed("it signs other than one folder"));
         };

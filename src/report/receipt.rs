@@ -12,45 +12,30 @@ use serde_json::{Value, json};
 
 use super::error::ReceiptError;
 use super::report::Warned;
-use crate::base::json_reader::typed;
-use crate::base::{Digest, canon};
+use crate::base::Digest;
+use crate::base::signed_statement::{Sha256, Statement};
 use crate::execute::{OutputDigest, OutputWitness};
 use crate::id::Ref;
 use crate::plan::{Plan, PlannedItem};
 
-const STATEMENT: &str = "https://in-toto.io/Statement/v1";
-const PREDICATE: &str = "urn:rye:receipt:v1";
+/// A statement about one run.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(crate) struct Receipt(Statement<RanTool, RunRecord>);
 
-/// A statement about one run. Field names are on the wire.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct Receipt {
-    #[serde(rename = "_type")]
-    statement: String,
-    subject: [Subject; 1],
-    #[serde(rename = "predicateType")]
-    predicate_type: String,
-    pub(crate) predicate: Predicate,
-}
+const PREDICATE: &str = "urn:rye:receipt:v1";
 
 /// The tool that ran.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Subject {
+struct RanTool {
     name: String,
     digest: Sha256,
 }
 
+/// Describes a run. Field names are on the wire.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Sha256 {
-    pub(crate) sha256: Digest,
-}
-
-/// What happened.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct Predicate {
+pub(crate) struct RunRecord {
     pub(crate) run_id: String,
     /// The rye that ran it.
     pub(crate) rye: String,
@@ -154,47 +139,44 @@ impl Receipt {
             item: warned.item_id.to_string(),
             code: warned.code.to_string(),
         });
-        Self {
-            statement: STATEMENT.into(),
-            subject: [Subject { name: plan.item().to_string(), digest: Sha256 { sha256: tool } }],
-            predicate_type: PREDICATE.into(),
-            predicate: Predicate {
-                run_id: ran.run_id.to_owned(),
-                rye: env!("RYE_VERSION").to_owned(),
-                plan: Sha256 { sha256: ran.plan_digest },
-                params: Sha256 { sha256: plan.params_digest() },
-                chain: plan.links().iter().map(LinkRecord::from_planned).collect(),
-                dependencies: plan
-                    .planned_dependencies()
-                    .iter()
-                    .map(LinkRecord::from_planned)
-                    .collect(),
-                interpreter: plan.interpreter(),
-                started_at: millis(ran.started_at),
-                ended_at: millis(ran.ended_at),
-                ended: ran.ended.to_owned(),
-                exit_code: seen.exit_code,
-                signal: seen.signal,
-                stdout: seen.stdout.as_ref().map(OutputRecord::from_digest),
-                stderr: seen.stderr.as_ref().map(OutputRecord::from_digest),
-                response: seen.answer.map(|(status, body)| ResponseRecord {
-                    status,
-                    body: OutputRecord::from_digest(&body),
-                }),
-                warnings: warnings.collect(),
-                sandbox: plan.sandbox(),
-                traffic: seen.traffic.map(|traffic| json!(traffic)),
-                calls: seen
-                    .calls
-                    .into_iter()
-                    .map(|call| CallRecord {
-                        tool: call.tool,
-                        args: Sha256 { sha256: call.args },
-                        error: call.error,
-                    })
-                    .collect(),
-            },
-        }
+        let record = RunRecord {
+            run_id: ran.run_id.to_owned(),
+            rye: env!("RYE_VERSION").to_owned(),
+            plan: Sha256 { sha256: ran.plan_digest },
+            params: Sha256 { sha256: plan.params_digest() },
+            chain: plan.links().iter().map(LinkRecord::from_planned).collect(),
+            dependencies: plan
+                .planned_dependencies()
+                .iter()
+                .map(LinkRecord::from_planned)
+                .collect(),
+            interpreter: plan.interpreter(),
+            started_at: millis(ran.started_at),
+            ended_at: millis(ran.ended_at),
+            ended: ran.ended.to_owned(),
+            exit_code: seen.exit_code,
+            signal: seen.signal,
+            stdout: seen.stdout.as_ref().map(OutputRecord::from_digest),
+            stderr: seen.stderr.as_ref().map(OutputRecord::from_digest),
+            response: seen.answer.map(|(status, body)| ResponseRecord {
+                status,
+                body: OutputRecord::from_digest(&body),
+            }),
+            warnings: warnings.collect(),
+            sandbox: plan.sandbox(),
+            traffic: seen.traffic.map(|traffic| json!(traffic)),
+            calls: seen
+                .calls
+                .into_iter()
+                .map(|call| CallRecord {
+                    tool: call.tool,
+                    args: Sha256 { sha256: call.args },
+                    error: call.error,
+                })
+                .collect(),
+        };
+        let subject = RanTool { name: plan.item().to_string(), digest: Sha256 { sha256: tool } };
+        Self(Statement::new(PREDICATE, vec![subject], record))
     }
 
     /// The payload of the envelope.
@@ -202,8 +184,7 @@ impl Receipt {
     /// # Errors
     /// The sandbox or the program holds a number that is not exact, which no plan lets through.
     pub(crate) fn to_payload(&self) -> Result<Vec<u8>, ReceiptError> {
-        let document = serde_json::to_value(self).map_err(|e| malformed(e.to_string()))?;
-        canon::write(&document).map_err(|e| malformed(e.to_string()))
+        self.0.to_payload().map_err(malformed)
     }
 
     /// Reads a payload.
@@ -211,44 +192,40 @@ impl Receipt {
     /// # Errors
     /// `receipt.malformed`: it is not the one text of a receipt, or it contradicts itself.
     pub(crate) fn read(payload: &[u8]) -> Result<Self, ReceiptError> {
-        let document = canon::read(payload).map_err(|e| malformed(e.to_string()))?;
-        let receipt: Self = typed(document).map_err(|e| malformed(e.to_string()))?;
-        if receipt.statement != STATEMENT || receipt.predicate_type != PREDICATE {
-            return Err(malformed("it is another statement"));
-        }
-        // A field that is missing and one that is null are told apart here.
-        if receipt.to_payload()? != payload {
-            return Err(malformed("a field is missing or written in another way"));
-        }
+        let receipt = Self(Statement::read(PREDICATE, payload).map_err(malformed)?);
         receipt.consistent().map_err(malformed)?;
         Ok(receipt)
     }
 
     fn consistent(&self) -> Result<(), &'static str> {
-        let [subject] = &self.subject;
-        let tool = self.predicate.chain.first().ok_or("its chain is empty")?;
+        let Statement { subject, predicate: ran, .. } = &self.0;
+        let [subject] = &subject[..] else { return Err("it is about other than one tool") };
+        let tool = ran.chain.first().ok_or("its chain is empty")?;
         if (&subject.name, subject.digest.sha256) != (&tool.item, tool.sha256) {
             return Err("its subject is not the first link of its chain");
         }
-        let mut named = self.predicate.chain.iter().chain(&self.predicate.dependencies);
+        let mut named = ran.chain.iter().chain(&ran.dependencies);
         if named.any(|link| link.item.parse::<Ref>().is_err()) {
             return Err("a link or dependency is not a valid ref");
         }
-        let (from, to) = (&self.predicate.started_at, &self.predicate.ended_at);
-        match (time(from), time(to)) {
+        match (time(&ran.started_at), time(&ran.ended_at)) {
             (Some(from), Some(to)) if from <= to => Ok(()),
             _ => Err("its times are not valid times"),
         }
     }
 
+    pub(crate) fn record(&self) -> &RunRecord {
+        &self.0.predicate
+    }
+
     /// The ref of the tool.
     pub(crate) fn item(&self) -> &str {
-        &self.subject[0].name
+        &self.0.subject[0].name
     }
 
     /// The tool's digest.
     pub(crate) fn tool(&self) -> Digest {
-        self.subject[0].digest.sha256
+        self.0.subject[0].digest.sha256
     }
 }
 

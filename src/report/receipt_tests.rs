@@ -1,6 +1,6 @@
 //! Receipts as texts: what is read, and what is not.
 
-use super::{PREDICATE, Receipt, STATEMENT};
+use super::Receipt;
 use crate::base::{Digest, canon};
 use serde_json::{Value, json};
 
@@ -9,7 +9,7 @@ fn good() -> Value {
     let link = json!({"item": "tool:a/b", "sha256": sha256, "signer": null, "signed_at": null,
         "version": "1.0.0", "space": "project"});
     json!({
-        "_type": STATEMENT, "predicateType": PREDICATE,
+        "_type": "https://in-toto.io/Statement/v1", "predicateType": "urn:rye:receipt:v1",
         "subject": [{"name": "tool:a/b", "digest": {"sha256": sha256}}],
         "predicate": {
             "run_id": "run-1", "rye": "0", "plan": {"sha256": sha256}, "params": {"sha256": sha256},

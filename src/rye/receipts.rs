@@ -199,11 +199,11 @@ impl Receipts<'_> {
         let envelope = AnyEnvelope::read(text).map_err(|why| ReceiptError::Malformed { why })?;
         let (key, owner, payload) = self.signer(&envelope)?;
         let receipt = Receipt::read(payload)?;
-        let of = receipt.predicate.plan.sha256;
+        let of = receipt.record().plan.sha256;
         if let Some(wanted) = expected.plan.map(PlanFile::digest).filter(|wanted| *wanted != of) {
             return Err(ReceiptError::OtherPlan { of, wanted }.into());
         }
-        let of = &receipt.predicate.run_id;
+        let of = &receipt.record().run_id;
         if let Some(wanted) = expected.run_id.filter(|wanted| wanted != of) {
             let (of, wanted) = (of.clone(), wanted.to_owned());
             return Err(ReceiptError::OtherRun { of, wanted }.into());

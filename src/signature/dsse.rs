@@ -4,22 +4,14 @@
 //! statement of a signature line begins with `rye:signed:`, so a signature of the one is never
 //! valid for the other.
 
-use base64::Engine;
-use base64::alphabet::{STANDARD as STANDARD_ALPHABET, URL_SAFE as URL_SAFE_ALPHABET};
-use base64::engine::general_purpose::STANDARD;
-use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
-use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::key::{KeyPair, PublicKey};
 use crate::base::canon;
-use crate::base::json_reader::{may_hold_more, typed};
-use crate::base::limits::MESSAGE_NODES;
-use crate::base::pae::pae;
+use crate::base::json_reader::{self, typed};
+use crate::base::limits::{KEPT_DEPTH, MESSAGE_NODES};
+use crate::base::signed_statement::{STATEMENT, WireEnvelope, WireSignature, pae};
 use crate::id::Fingerprint;
-
-/// The payload type of an in-toto statement.
-const PAYLOAD_TYPE: &str = PayloadType::Statement.as_str();
 
 /// What an envelope holds. It is signed too, so what was signed as the one is never the other;
 /// envelopes of any other type are neither made nor read.
@@ -36,7 +28,7 @@ pub(crate) enum PayloadType {
 impl PayloadType {
     const fn as_str(self) -> &'static str {
         match self {
-            Self::Statement => "application/vnd.in-toto+json",
+            Self::Statement => STATEMENT,
             Self::Checkpoint => "application/vnd.rye.checkpoint+json",
             Self::Thread => "application/vnd.rye.thread+json",
         }
@@ -52,39 +44,6 @@ pub(crate) struct Envelope {
     sig: [u8; 64],
 }
 
-/// The envelope as JSON; DSSE, "protocol.md".
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "camelCase")]
-struct Wire {
-    payload: String,
-    payload_type: String,
-    signatures: [WireSignature; 1],
-}
-
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct WireSignature {
-    keyid: String,
-    sig: String,
-}
-
-/// The same as any library may write it: with more fields, either base64, and key ids that are
-/// hints or missing.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct AnyWire {
-    payload: String,
-    payload_type: String,
-    signatures: [AnyWireSignature; 1],
-}
-
-#[derive(Deserialize)]
-struct AnyWireSignature {
-    #[serde(default)]
-    keyid: Option<String>,
-    sig: String,
-}
-
 /// An in-toto statement with one signature in an envelope that any library wrote.
 #[derive(Debug)]
 pub(crate) struct AnyEnvelope {
@@ -94,18 +53,6 @@ pub(crate) struct AnyEnvelope {
     sig: [u8; 64],
 }
 
-/// The alphabets of DSSE, with padding or without.
-const EITHER: [GeneralPurpose; 2] = [
-    GeneralPurpose::new(&STANDARD_ALPHABET, ANY_PADDING),
-    GeneralPurpose::new(&URL_SAFE_ALPHABET, ANY_PADDING),
-];
-const ANY_PADDING: GeneralPurposeConfig =
-    GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent);
-
-fn decoded_either(text: &str) -> Option<Vec<u8>> {
-    EITHER.iter().find_map(|alphabet| alphabet.decode(text).ok())
-}
-
 impl AnyEnvelope {
     /// Reads an envelope however it is laid out; says nothing about who signed it. Fields that are
     /// not known are passed over.
@@ -113,19 +60,9 @@ impl AnyEnvelope {
     /// # Errors
     /// A sentence.
     pub(crate) fn read(text: &[u8]) -> Result<Self, String> {
-        if may_hold_more(text, MESSAGE_NODES) {
-            return Err(format!("it may hold more than {MESSAGE_NODES} values"));
-        }
-        let wire: AnyWire = serde_json::from_slice(text)
-            .map_err(|error| format!("it is not a DSSE envelope with one signature: {error}"))?;
-        if wire.payload_type != PAYLOAD_TYPE {
-            return Err(format!("its payload is `{}`, not `{PAYLOAD_TYPE}`", wire.payload_type));
-        }
-        let payload = decoded_either(&wire.payload).ok_or("its payload is not base64")?;
-        let [AnyWireSignature { keyid, sig }] = wire.signatures;
-        let sig = decoded_either(&sig).and_then(|sig| sig.try_into().ok());
-        let sig = sig.ok_or("its signature is not base64 of 64 bytes")?;
-        Ok(Self { payload, named: keyid.and_then(|keyid| keyid.parse().ok()), sig })
+        let (payload, sig) = opened(text, STATEMENT)?;
+        let named = sig.keyid.as_deref().and_then(|keyid| keyid.parse().ok());
+        Ok(Self { payload, named, sig: sized(&sig)? })
     }
 
     /// The keys that may have signed it: the one that it names, or each of `known`.
@@ -136,7 +73,7 @@ impl AnyEnvelope {
     /// The payload, if `key` signed it.
     pub(crate) fn payload(&self, key: &PublicKey) -> Option<&[u8]> {
         let named = self.named.is_none_or(|named| named == key.fingerprint());
-        let signed = named && key.verifies(&pae(PAYLOAD_TYPE, &self.payload), &self.sig);
+        let signed = named && key.verifies(&pae(STATEMENT, &self.payload), &self.sig);
         signed.then_some(self.payload.as_slice())
     }
 }
@@ -167,29 +104,23 @@ impl Envelope {
     /// A sentence, for every text but the canonical one: for other white space, keys or orders,
     /// other payload types, another number of signatures, or another spelling of base64.
     pub(crate) fn read_as(kind: PayloadType, text: &[u8]) -> Result<Self, String> {
-        let document = canon::read(text).map_err(|e| e.to_string())?;
-        let wire: Wire = typed(document)
-            .map_err(|e| format!("it is not a DSSE envelope with one signature: {e}"))?;
-        if wire.payload_type != kind.as_str() {
-            return Err(format!("its payload is `{}`, not `{}`", wire.payload_type, kind.as_str()));
+        let (payload, sig) = opened(text, kind.as_str())?;
+        let (key, sig) = signed_by(&sig)?;
+        let read = Self { kind, payload, key, sig };
+        match read.to_text().trim_end().as_bytes() == text.strip_suffix(b"\n").unwrap_or(text) {
+            true => Ok(read),
+            false => Err("it is not written canonically".into()),
         }
-        let [WireSignature { keyid, sig }] = wire.signatures;
-        let payload = STANDARD.decode(&wire.payload).map_err(|_| "its payload is not base64")?;
-        let (key, sig) = signed_by(&keyid, &sig)?;
-        Ok(Self { kind, payload, key, sig })
     }
 
     /// The text of the envelope; ends with a line feed.
     pub(crate) fn to_text(&self) -> String {
-        let signature =
-            WireSignature { keyid: self.key.to_string(), sig: STANDARD.encode(self.sig) };
-        let wire = Wire {
-            payload: STANDARD.encode(&self.payload),
-            payload_type: self.kind.as_str().into(),
-            signatures: [signature],
-        };
-        // The keys stand in canonical order.
-        serde_json::to_string(&wire).expect("three texts are JSON") + "\n"
+        let wire = WireEnvelope::new(self.kind.as_str(), &self.payload, self.signature());
+        serde_json::to_string(&wire).expect("texts are JSON") + "\n"
+    }
+
+    fn signature(&self) -> WireSignature {
+        WireSignature::new(self.key.to_string(), &self.sig)
     }
 
     /// The payload, which is a JSON object, as canonical text with the signature in it as
@@ -200,9 +131,7 @@ impl Envelope {
     pub(crate) fn to_document(&self) -> Result<String, String> {
         let document = canon::read(&self.payload).map_err(|error| error.to_string())?;
         let Value::Object(mut document) = document else { return Err(NOT_AN_OBJECT.into()) };
-        let sig = STANDARD.encode(self.sig);
-        let signature = json!({"keyid": self.key.to_string(), "sig": sig});
-        document.insert(SIGNATURE.into(), signature);
+        document.insert(SIGNATURE.into(), json!(self.signature()));
         let text = canon::write(&document.into()).map_err(|error| error.to_string())?;
         Ok(String::from_utf8_lossy(&text).into_owned() + "\n")
     }
@@ -217,9 +146,9 @@ impl Envelope {
             return Err(NOT_AN_OBJECT.into());
         };
         let signature = document.remove(SIGNATURE).unwrap_or_default();
-        let WireSignature { keyid, sig } = typed(signature)
+        let signature: WireSignature = typed(signature)
             .map_err(|error| format!("its `{SIGNATURE}` has another form: {error}"))?;
-        let (key, sig) = signed_by(&keyid, &sig)?;
+        let (key, sig) = signed_by(&signature)?;
         let payload = canon::write(&document.into()).map_err(|error| error.to_string())?;
         Ok(Self { kind, payload, key, sig })
     }
@@ -241,27 +170,47 @@ const SIGNATURE: &str = "_signature";
 
 const NOT_AN_OBJECT: &str = "it is not a JSON object";
 
-/// A key and its signature, as they stand in a text.
-fn signed_by(keyid: &str, sig: &str) -> Result<(Fingerprint, [u8; 64]), String> {
-    let sig = STANDARD.decode(sig).ok().and_then(|sig| sig.try_into().ok());
-    let sig = sig.ok_or("its signature is not base64 of 64 bytes")?;
-    let key = keyid.parse();
-    let key = key.map_err(|_| format!("its key id `{keyid}` is not a valid fingerprint"))?;
-    Ok((key, sig))
+/// The payload and the signature of an envelope. Fields that are not known are passed over.
+fn opened(text: &[u8], payload_type: &str) -> Result<(Vec<u8>, WireSignature), String> {
+    let text = std::str::from_utf8(text).map_err(|error| error.to_string())?;
+    let read = json_reader::read(text, MESSAGE_NODES, KEPT_DEPTH);
+    let mut wire = read.map_err(|(fault, _)| fault.to_string())?;
+    keep(&mut wire, &["payload", "payloadType", "signatures"]);
+    let signatures = wire.get_mut("signatures").and_then(Value::as_array_mut);
+    signatures.into_iter().flatten().for_each(|sig| keep(sig, &["keyid", "sig"]));
+    let wire: WireEnvelope =
+        typed(wire).map_err(|e| format!("it is not a DSSE envelope with one signature: {e}"))?;
+    wire.open(payload_type)
+}
+
+/// Takes all members but these out of an object.
+fn keep(value: &mut Value, names: &[&str]) {
+    if let Value::Object(members) = value {
+        members.retain(|name, _| names.contains(&name.as_str()));
+    }
+}
+
+/// The key that a signature must name, and its bytes; of the one spelling that rye writes.
+fn signed_by(signature: &WireSignature) -> Result<(Fingerprint, [u8; 64]), String> {
+    let keyid = signature.keyid.as_deref().unwrap_or_default();
+    let key: Fingerprint =
+        keyid.parse().map_err(|_| format!("its key id `{keyid}` is not a valid fingerprint"))?;
+    let sig = sized(signature)?;
+    match WireSignature::new(key.to_string(), &sig) == *signature {
+        true => Ok((key, sig)),
+        false => Err("its signature has another spelling".into()),
+    }
+}
+
+fn sized(signature: &WireSignature) -> Result<[u8; 64], String> {
+    signature.bytes()?.try_into().map_err(|_| "its signature does not have 64 bytes".into())
 }
 
 #[cfg(test)]
 mod tests {
     use super::{AnyEnvelope, Envelope, PayloadType};
-    use crate::base::pae::pae;
+    use crate::base::signed_statement::pae;
     use crate::signature::KeyPair;
-
-    #[test]
-    fn the_encoding_is_that_of_the_specification() {
-        // The example of the DSSE specification.
-        let want = b"DSSEv1 29 http://example.com/HelloWorld 11 hello world";
-        assert_eq!(pae("http://example.com/HelloWorld", b"hello world"), want);
-    }
 
     #[test]
     fn an_envelope_is_its_text_and_a_flipped_bit_anywhere_is_refused() {

@@ -11,8 +11,8 @@ use pkcs8::SecretDocument;
 use zeroize::Zeroizing;
 
 use super::cache;
-use crate::base::pae::pae;
 use crate::base::random;
+use crate::base::signed_statement::pae;
 use crate::id::Fingerprint;
 
 /// The fingerprint of the key that signs the system space; the one trust root in the binary.

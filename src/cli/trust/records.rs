@@ -133,8 +133,8 @@ fn keys(rye: &Rye) -> Result<Vec<KeyRow>, Failure> {
 fn bundles(rye: &Rye) -> Result<Vec<Value>, Failure> {
     let row = |bundle: crate::bundle::InstalledBundle| match bundle.state {
         BundleState::Readable { manifest, key, owner, installed_at, installed_from, .. } => json!({
-            "name": bundle.name, "version": manifest.predicate.version, "signer": key,
-            "owner": owner, "packed_at": manifest.predicate.packed_at,
+            "name": bundle.name, "version": manifest.about().version, "signer": key,
+            "owner": owner, "packed_at": manifest.about().packed_at,
             "installed_at": installed_at, "installed_from": installed_from,
         }),
         BundleState::Unreadable(why) => json!({"name": bundle.name, "unusable": why}),
