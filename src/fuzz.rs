@@ -39,6 +39,7 @@ pub const TARGETS: &[(&str, FuzzTarget)] = &[
     ("git_index", plan::fuzz::git_index),
     ("header_block", parse::fuzz::header_block),
     ("host_rule", base::fuzz::host_rule),
+    #[cfg(feature = "code")]
     ("javascript", parse::fuzz::javascript),
     ("json", parse::fuzz::json),
     ("key", signature::fuzz::key),
@@ -106,6 +107,7 @@ mod tests {
         let mut names: BTreeSet<String> =
             names.map(|name| name.trim_end_matches(".tar").to_owned()).collect();
         names.retain(|name| cfg!(feature = "http") || name != "first_head");
+        names.retain(|name| cfg!(feature = "code") || name != "javascript");
         names.retain(|name| cfg!(feature = "lsp") || !matches!(name.as_str(), "edits" | "frames"));
         names.retain(|name| cfg!(feature = "http") || name != "web_page");
         assert_eq!(names, targets);

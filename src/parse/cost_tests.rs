@@ -35,11 +35,14 @@ fn opened(open: &str, size: usize) -> String {
     open.repeat(size / open.len())
 }
 
+/// Makes a text of about so many bytes.
+type Make = fn(usize) -> String;
+
 struct Text {
     name: &'static str,
     kind: Kind,
     style: HeaderStyle,
-    make: fn(usize) -> String,
+    make: Make,
 }
 
 fn texts() -> Vec<Text> {
@@ -61,21 +64,6 @@ fn texts() -> Vec<Text> {
         text("Python: line ends", Kind::Tool, H::Python, |n| {
             format!("x = 1{}\n", rows(" \\\n", n))
         }),
-        text("JavaScript: comments", Kind::Tool, H::JavaScript, |n| "// a remark\n".repeat(n / 12)),
-        text("JavaScript: functions", Kind::Tool, H::JavaScript, |n| {
-            rows("function f#(x) { return x / 2 }\n", n)
-        }),
-        text("JavaScript: one expression", Kind::Tool, H::JavaScript, |n| {
-            format!("x = 0{}", rows(" + #", n))
-        }),
-        text("JavaScript: brackets", Kind::Tool, H::JavaScript, |n| opened("{a: ", n)),
-        text("JavaScript: arrows", Kind::Tool, H::JavaScript, |n| {
-            rows("f((a, b = (c)) => d);\n", n)
-        }),
-        text("TypeScript: types", Kind::Tool, H::TypeScript, |n| {
-            rows("interface A# { a: B<C[]>; b?: (d: E) => F }\n", n)
-        }),
-        text("TypeScript: comparisons", Kind::Tool, H::TypeScript, |n| opened("a < ", n)),
         text("shell: a header and comments", Kind::Tool, shell(), |n| {
             format!("# /// rye\n# version = '1'\n# ///\n{}", rows("# a remark\n", n))
         }),
@@ -111,6 +99,33 @@ fn texts() -> Vec<Text> {
     ]
 }
 
+/// Snippets, each with its name and whether it is TypeScript.
+#[cfg(feature = "code")]
+const SNIPPETS: [(&str, bool, Make); 7] = [
+    ("JavaScript: comments", false, |n| "// a remark\n".repeat(n / 12)),
+    ("JavaScript: functions", false, |n| rows("function f#(x) { return x / 2 }\n", n)),
+    ("JavaScript: one expression", false, |n| format!("x = 0{}", rows(" + #", n))),
+    ("JavaScript: brackets", false, |n| opened("{a: ", n)),
+    ("JavaScript: arrows", false, |n| rows("f((a, b = (c)) => d);\n", n)),
+    ("TypeScript: types", true, |n| rows("interface A# { a: B<C[]>; b?: (d: E) => F }\n", n)),
+    ("TypeScript: comparisons", true, |n| opened("a < ", n)),
+];
+
+#[cfg(feature = "code")]
+fn snippet(text: &str, types: bool) -> Result<(), &'static str> {
+    use oxc_span::SourceType;
+    let form = if types { SourceType::ts() } else { SourceType::mjs() };
+    let parse = || {
+        let allocator = oxc_allocator::Allocator::default();
+        oxc_parser::Parser::new(&allocator, text, form).parse().diagnostics.is_empty()
+    };
+    match super::with_room_for_javascript(text, types, parse) {
+        Ok(true) => Ok(()),
+        Ok(false) => Err("refused"),
+        Err(_) => Err("too deep"),
+    }
+}
+
 /// How long reading took, and its result.
 fn measured(read: impl Fn() -> Result<(), &'static str>) -> (Duration, &'static str) {
     let start = Instant::now();
@@ -139,6 +154,13 @@ fn reading_cost_grows_no_faster_than_the_text_or_ends_at_a_limit() {
             }
         }
     };
+    #[cfg(feature = "code")]
+    for (name, types, make) in SNIPPETS {
+        row(name, &|size| {
+            let text = make(size);
+            measured(|| snippet(&text, types))
+        });
+    }
     for Text { name, kind, style, make } in texts() {
         row(name, &|size| {
             let text = make(size);

@@ -10,7 +10,9 @@ use crate::id;
 
 pub(crate) use super::data::fuzz::{json, toml, yaml};
 pub(crate) use super::directive::fuzz::directive;
-pub(crate) use super::tool::fuzz::{files, header_block, javascript, python, tool_header};
+#[cfg(feature = "code")]
+pub(crate) use super::tool::fuzz::javascript;
+pub(crate) use super::tool::fuzz::{files, header_block, python, tool_header};
 
 /// A fault has a code of ours, a sentence that can be shown, and a place that the text has.
 pub(crate) fn is_fault(text: &str, fault: &ParseFault) {

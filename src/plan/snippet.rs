@@ -10,7 +10,6 @@ use crate::chain::Chain;
 use crate::code::{CodeConfig, SavedSnippetError, check_syntax};
 use crate::diagnostic::{Failure, Place};
 use crate::id::{Grants, Pattern, Ref};
-use crate::space::HeaderStyle;
 use crate::verify::Source;
 
 /// A saved snippet.
@@ -76,9 +75,9 @@ impl SnippetPlan {
 /// `plan.bad_config` for a file of another language; `code.failed` with its place in the file.
 pub(crate) fn check_snippet(source: &Source) -> Result<&'static str, Failure> {
     let item = || -> Ref { source.item().clone() };
-    let language = match source.header_style() {
-        HeaderStyle::JavaScript => "javascript",
-        HeaderStyle::TypeScript => "typescript",
+    let language = match source.path().extension().and_then(|ext| ext.to_str()) {
+        Some("js" | "mjs" | "cjs") => "javascript",
+        Some("ts") => "typescript",
         _ => {
             let why = "runs a file `.js` or `.ts`, and this is another one".to_owned();
             return Err(PlanError::BadConfig { item: item(), pointer: "/executor_id", why }.into());

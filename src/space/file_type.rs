@@ -21,8 +21,6 @@ impl Comment {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum HeaderStyle {
     Python,
-    JavaScript,
-    TypeScript,
     Yaml,
     Toml,
     Markdown,
@@ -90,8 +88,9 @@ fn built_in(extension: &str) -> Option<FileType> {
         "yaml" | "yml" => (hash(), HeaderStyle::Yaml),
         "toml" => (hash(), HeaderStyle::Toml),
         "sh" | "rb" | "pl" => (hash(), HeaderStyle::Block { comment: "#".into() }),
-        "js" | "mjs" | "cjs" => (Comment::new("// ", ""), HeaderStyle::JavaScript),
-        "ts" => (Comment::new("// ", ""), HeaderStyle::TypeScript),
+        "js" | "ts" | "mjs" | "cjs" => {
+            (Comment::new("// ", ""), HeaderStyle::Block { comment: "//".into() })
+        }
         "lua" => (Comment::new("-- ", ""), HeaderStyle::Block { comment: "--".into() }),
         "md" => (Comment::new("<!-- ", " -->"), HeaderStyle::Markdown),
         _ => return None,

@@ -31,11 +31,9 @@ fn languages() -> Vec<(&'static str, &'static str, String)> {
     };
     let node = "fs.writeFileSync('marker', '');\nconst params = JSON.parse(fs.readFileSync(0, 'utf8'));\n\
                 console.log(JSON.stringify({ greeting: 'hi ' + params.name }));\n";
-    let consts = "const __version__ = \"1.0.0\";\nconst __tool_type__ = \"tool\";\n\
-                  const __executor_id__ = \"rye/core/runtimes/node/node\";\n\
-                  const __category__ = \"acme\";\nconst __tool_description__ = \"Greets\";\n";
-    let doc = "/**\n * @version 1.0.0\n * @tool_type tool\n * @executor_id rye/core/runtimes/node/node\n \
-               * @category acme\n * @description Greets\n */\n";
+    let header = "// /// rye\n// version = \"1.0.0\"\n// tool_type = \"tool\"\n\
+                  // executor_id = \"rye/core/runtimes/node/node\"\n// category = \"acme\"\n\
+                  // description = \"Greets\"\n// ///\n";
     // `data` is the text of the program: the parameters as they came on standard input.
     let bash = "touch marker; read -r p; p=${p#*: }; p=${p#*:}; echo \"{\\\"greeting\\\": \\\"hi ${p//[\\\"\\}]/}\\\"}\"";
     let yaml = format!(
@@ -59,16 +57,9 @@ fn languages() -> Vec<(&'static str, &'static str, String)> {
             fun,
             python(fun, &function("async def execute(params, project_path):")),
         ),
-        ("node.js", js, format!("{consts}const fs = require('fs');\n{node}")),
-        ("doc.cjs", js, format!("{doc}const fs = require('fs');\n{node}")),
-        (
-            "module.mjs",
-            js,
-            format!(
-                "{}import fs from 'node:fs';\n{node}",
-                consts.replace("const __", "export const __")
-            ),
-        ),
+        ("node.js", js, format!("{header}const fs = require('fs');\n{node}")),
+        ("common.cjs", js, format!("{header}const fs = require('fs');\n{node}")),
+        ("module.mjs", js, format!("{header}import fs from 'node:fs';\n{node}")),
         (
             "shell.sh",
             "rye/core/runtimes/shell/script",

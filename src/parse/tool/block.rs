@@ -10,6 +10,7 @@
 //!
 //! Invariants
 //! - One block a file, before any code; a line that opens another one is a fault, wherever it is.
+//! - A JavaScript file that declares metadata in its code is a fault, never an empty header.
 //! - Positions of faults are those of the file.
 
 use serde_json::{Map, Value};
@@ -27,7 +28,7 @@ pub(super) fn header(text: &str, comment: &str) -> Result<Map<String, Value>, Pa
     let comment = comment.trim();
     let opener = format!("{comment} /// rye");
     if !text.contains(&opener) {
-        return Ok(Map::new());
+        return if comment == "//" { not_in_code(text) } else { Ok(Map::new()) };
     }
     let opens = |line: &str| line.trim_end() == opener;
     let lines: Vec<&str> = text.split('\n').collect();
@@ -59,6 +60,20 @@ pub(super) fn header(text: &str, comment: &str) -> Result<Map<String, Value>, Pa
         inside.push('\n');
     }
     Err(fault(PARSE_METADATA, start, "a header block is not closed"))
+}
+
+/// The empty header of a JavaScript file, unless it declares metadata as other tools read it.
+fn not_in_code(text: &str) -> Result<Map<String, Value>, ParseFault> {
+    let declares = |line: &str| {
+        let line = line.trim_start_matches([' ', '\t', '*', '/']);
+        let line = line.strip_prefix("export ").unwrap_or(line);
+        let words = ["const", "let", "var"].iter().find_map(|word| line.strip_prefix(word));
+        line.starts_with("@executor_id ") || words.is_some_and(|it| it.starts_with(" __"))
+    };
+    let Some(at) = text.lines().position(declares) else { return Ok(Map::new()) };
+    let why = "metadata such as `__executor_id__` is not read from the code: write a header block, \
+               `// /// rye`, before it";
+    Err(ParseFault::new(PARSE_METADATA, why).at(Position { line: at + 1, column: 1 }))
 }
 
 /// Reads the block's TOML, whose first line is the one behind line `start` (from 0).
@@ -108,6 +123,23 @@ mod tests {
         {
             assert_eq!(header(text, "#").map(Value::Object), Ok(json!({})), "{text:?}");
         }
+    }
+
+    #[test]
+    fn metadata_in_the_code_of_javascript_is_refused_with_its_line() {
+        for (text, line) in [
+            ("import x from 'y';\nexport const __version__ = '1';\n", Some(2)),
+            ("const __executorid__ = 'a/b'", Some(1)),
+            ("let __executor_id__ = 'a/b'", Some(1)),
+            ("/**\n * @executor_id a/b\n */\n", Some(2)),
+            ("const version = '1'; f(__executor_id__)\n", None),
+            ("// /// rye\n// version = '1'\n// ///\nconst __version__ = '2'\n", None),
+        ] {
+            let fault = header(text, "//").err();
+            assert_eq!(fault.as_ref().map(|it| it.code.name()), line.map(|_| "parse.metadata"));
+            assert_eq!(fault.and_then(|it| it.position).map(|it| it.line), line, "{text}");
+        }
+        assert!(header("const __version__ = '1'", "#").is_ok());
     }
 
     #[test]

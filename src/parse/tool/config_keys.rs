@@ -59,8 +59,7 @@ pub(super) fn check(
     style: &HeaderStyle,
     executor: Option<&ItemId>,
 ) -> Result<(), ParseFault> {
-    let is_program =
-        matches!(style, HeaderStyle::Python | HeaderStyle::JavaScript | HeaderStyle::TypeScript);
+    let is_program = *style == HeaderStyle::Python;
     let executor = executor.map(ItemId::as_str).filter(|id| id.starts_with("rye/core/"));
     // Its code finds what it is given as `params`, and nothing of its header.
     if executor == Some(SNIPPET) {

@@ -84,7 +84,6 @@ pub(crate) fn declare(text: &str, style: &HeaderStyle, needs: &Needs) -> Result<
         HeaderStyle::Yaml => yaml(text, &block),
         HeaderStyle::Toml => toml(text, &block)?,
         HeaderStyle::Python => in_comments("#")?,
-        HeaderStyle::JavaScript | HeaderStyle::TypeScript => in_comments("//")?,
         HeaderStyle::Block { comment } => in_comments(comment.trim())?,
         HeaderStyle::Markdown => return Err("Markdown is not a program".into()),
     };
@@ -110,7 +109,6 @@ pub(crate) fn declaration(style: &HeaderStyle, needs: &Needs) -> String {
         HeaderStyle::Yaml | HeaderStyle::Markdown => Ok(yaml("", &block)),
         HeaderStyle::Toml => toml("", &block),
         HeaderStyle::Python => in_comments("#"),
-        HeaderStyle::JavaScript | HeaderStyle::TypeScript => in_comments("//"),
         HeaderStyle::Block { comment } => in_comments(comment.trim()),
     };
     // Texts and no numbers, so each of these styles has a form for it.
@@ -321,12 +319,9 @@ mod tests {
                 ),
             ),
             (
-                HeaderStyle::JavaScript,
-                "const __version__ = '1';\n".into(),
-                format!(
-                    "// /// rye\n{}// ///\nconst __version__ = '1';\n",
-                    commented("//", TABLES)
-                ),
+                HeaderStyle::Block { comment: "//".into() },
+                "const a = '1';\n".into(),
+                format!("// /// rye\n{}// ///\nconst a = '1';\n", commented("//", TABLES)),
             ),
         ];
         for (style, text, want) in rows {

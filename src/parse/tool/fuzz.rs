@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use super::names::NAMES;
 use super::tool::Tool;
 use super::write_files::write_files;
-use super::{block, header, javascript, python};
+use super::{block, header, python};
 use crate::base::Digest;
 use crate::base::fuzz::{is_message, is_within, item_text};
 use crate::parse::error::{PARSE_METADATA, ParseFault};
@@ -19,29 +19,35 @@ type Header = Result<Map<String, Value>, ParseFault>;
 /// Each declaration of a Python file is written in it, once and in plain sight.
 pub(crate) fn python(data: &[u8]) {
     let Some(text) = item_text(data) else { return };
-    is_said(text, &python::header(text), NAMES);
+    is_said(text, &python::header(text));
     is_tool(text, &HeaderStyle::Python);
 }
 
-/// As [`python()`], but for JavaScript, or for TypeScript if the first byte is a `t`.
+/// As [`python()`], but for JavaScript, or for TypeScript if the first byte is a `t`: it is parsed
+/// on a stack that holds it, or refused.
+#[cfg(feature = "code")]
 pub(crate) fn javascript(data: &[u8]) {
+    use oxc_span::SourceType;
     let Some((choice, data)) = data.split_first() else { return };
     let Some(text) = item_text(data) else { return };
     let types = *choice == b't';
-    let style = if types { HeaderStyle::TypeScript } else { HeaderStyle::JavaScript };
-    let tags = ["version", "tool_type", "executor_id", "category", "description"];
-    let names: Vec<(&str, &str)> = NAMES.iter().copied().chain(tags.map(|t| (t, t))).collect();
-    is_said(text, &javascript::header(text, types), &names);
-    is_tool(text, &style);
+    let form = if types { SourceType::ts() } else { SourceType::unambiguous() };
+    let parse = || {
+        let allocator = oxc_allocator::Allocator::default();
+        oxc_parser::Parser::new(&allocator, text, form).parse().diagnostics.is_empty()
+    };
+    if let Err(why) = super::with_room_for_javascript(text, types, parse) {
+        is_message(&why);
+    }
 }
 
 /// No key comes from nowhere: the name that binds it stands in the text.
-fn is_said(text: &str, header: &Header, names: &[(&str, &str)]) {
+fn is_said(text: &str, header: &Header) {
     assert!(text.len() < 1 << 20);
     match header {
         Ok(map) => {
             for (key, value) in map {
-                let said = names.iter().any(|(name, of)| of == key && text.contains(name));
+                let said = NAMES.iter().any(|(name, of)| of == key && text.contains(name));
                 // A name may be written with escapes, or with letters that Python takes for others.
                 assert!(said || text.contains('\\') || !text.is_ascii(), "{key}");
                 is_bounded(value, text.len());

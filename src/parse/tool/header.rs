@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::{Tool, block, javascript, python};
+use super::{Tool, block, python};
 use crate::base::text::escape_line;
 use crate::parse::data::{kind, plain, toml, yaml};
 use crate::parse::error::{PARSE_DUPLICATE_METADATA, PARSE_METADATA, ParseFault};
@@ -60,12 +60,6 @@ const SHOWN: [&str; 14] = [
 pub(crate) fn header(text: &str, style: &HeaderStyle) -> Result<Map<String, Value>, ParseFault> {
     match style {
         HeaderStyle::Python => joined(python::header(text)?, block::header(text, "#")?),
-        HeaderStyle::JavaScript => {
-            joined(javascript::header(text, false)?, block::header(text, "//")?)
-        }
-        HeaderStyle::TypeScript => {
-            joined(javascript::header(text, true)?, block::header(text, "//")?)
-        }
         HeaderStyle::Yaml => mapping(yaml(text)?),
         HeaderStyle::Toml => mapping(toml(text)?),
         HeaderStyle::Block { comment } => block::header(text, comment),
@@ -117,19 +111,9 @@ mod tests {
                 HeaderStyle::Python,
                 "__version__ = '1'\n__executor_id__ = 'a/b'\nSECRETS = ('T',)\n".into(),
             ),
-            (
-                HeaderStyle::JavaScript,
-                "/** @version 1 */\nconst __executor_id__ = 'a/b'\nconst SECRETS = ['T']\n".into(),
-            ),
-            (
-                HeaderStyle::TypeScript,
-                "export const __version__: string = '1';\n/// \nconst __executor_id__ = 'a/b';\n\
-                 const SECRETS = ['T'] as const;\n"
-                    .into(),
-            ),
             (HeaderStyle::Block { comment: "--".into() }, block("--")),
             (HeaderStyle::Python, block("#") + "import sys\n"),
-            (HeaderStyle::JavaScript, block("//")),
+            (HeaderStyle::Block { comment: "//".into() }, block("//")),
         ];
         let want = parse(&rows[0].1, &rows[0].0).expect("the first row is good");
         assert_eq!(want.executor.as_ref().map(ToString::to_string).as_deref(), Some("a/b"));
@@ -151,7 +135,11 @@ mod tests {
                 "parse.duplicate_metadata",
             ),
             (HeaderStyle::Python, "# /// rye\n# version = 1\n# ///\n", "parse.metadata"),
-            (HeaderStyle::JavaScript, "const x =", "parse.syntax"),
+            (
+                HeaderStyle::Block { comment: "//".into() },
+                "const __version__ = '1'\n",
+                "parse.metadata",
+            ),
             (HeaderStyle::Markdown, "# x", "parse.metadata"),
         ];
         for (style, text, code) in rows {

@@ -5,10 +5,23 @@
 //! all that follows counts as nested: a text may be refused for that, and never be nested deeper
 //! than is said.
 
-use super::nesting::{Extent, Nesting};
+use super::nesting::{Extent, Nesting, on_a_stack_for};
+
+/// Does `work`, which parses the text as JavaScript or, with `types`, as TypeScript, on a stack
+/// that holds all of its levels.
+///
+/// # Errors
+/// A text that is too long or nests too deep, as a fragment of a sentence: "it has …".
+pub(crate) fn with_room_for_javascript<T: Send>(
+    text: &str,
+    types: bool,
+    work: impl FnOnce() -> T + Send,
+) -> Result<T, String> {
+    on_a_stack_for(extent(text, types), || Ok(work())).map_err(|fault| fault.why)
+}
 
 /// How deep the text nests at most, and how long it is.
-pub(super) fn extent(text: &str, types: bool) -> Extent {
+fn extent(text: &str, types: bool) -> Extent {
     let mut reader = Reader {
         text,
         types,
@@ -470,3 +483,7 @@ fn is_part(sign: char) -> bool {
         _ => !sign.is_whitespace() && sign != '\u{feff}',
     }
 }
+
+#[cfg(test)]
+#[path = "javascript_depth_tests.rs"]
+mod tests;

@@ -25,11 +25,8 @@ pub(crate) mod fuzz;
 mod header;
 mod hook;
 mod interpreter;
-mod javascript;
-mod javascript_depth;
-mod javascript_literal;
 #[cfg(feature = "code")]
-mod javascript_room;
+mod javascript_depth;
 mod names;
 mod nesting;
 mod network;
@@ -57,7 +54,7 @@ pub(crate) use header::{header, listed_files, may_list_files, parse};
 pub(crate) use hook::{Hook, HookKind, Phase};
 pub(crate) use interpreter::{Interpreter, Manager, Search};
 #[cfg(feature = "code")]
-pub(crate) use javascript_room::with_room_for_javascript;
+pub(crate) use javascript_depth::with_room_for_javascript;
 pub(crate) use network::host_rules;
 pub(crate) use own_variables::{DEPS_VAR, KEPT_BACK, PIN_VAR, is_loader};
 pub(crate) use provider::{

@@ -1,6 +1,6 @@
-//! Names: which values a program's metadata names have, whatever its language.
+//! Names: the values that the metadata names of a Python program have.
 //!
-//! In:  each binding of a name, as a language's reader finds it in the syntax tree.
+//! In:  each binding of a name, as the reader finds it in the syntax tree.
 //! Out: a header: for each name that is bound, the literal it is bound to.
 //!
 //! Invariant: a name is bound once, plainly, at top level, or not at all.
@@ -164,7 +164,7 @@ pub(super) fn header<V>(
     let mut map = Map::new();
     for Binding { name, key, at, value, .. } in bindings {
         let Some(value) = value else {
-            let why = "must be bound at top level, by one plain assignment of a literal (in JavaScript `const`)";
+            let why = "must be bound at top level, by one plain assignment of a literal";
             return fault(at, PARSE_METADATA, format!("`{name}` {why}"));
         };
         map.insert(key.into(), literal(key, value)?);

@@ -111,6 +111,7 @@ impl<B> Nesting<B> {
     }
 
     /// Something that may nest until its statement ends.
+    #[cfg(feature = "code")]
     pub(super) fn clause(&mut self) {
         self.inner().clauses += 1;
         self.add(1);
@@ -118,11 +119,13 @@ impl<B> Nesting<B> {
 
     /// Something that may nest until its own sign or its statement ends it, and how much it counts
     /// for.
+    #[cfg(feature = "code")]
     pub(super) fn open_angle(&mut self, weight: usize) {
         self.inner().angles += weight;
         self.add(weight);
     }
 
+    #[cfg(feature = "code")]
     pub(super) fn close_angle(&mut self, weight: usize) {
         if !self.unsure {
             let angles = &mut self.inner().angles;
@@ -153,6 +156,7 @@ impl<B> Nesting<B> {
     }
 
     /// Counts this many more open things, none of which closes.
+    #[cfg(feature = "code")]
     pub(super) fn at_most(&mut self, more: usize) {
         self.doubt();
         self.deepest = self.deepest.max(self.now + more);

@@ -38,7 +38,6 @@ pub(crate) fn write_files(
         HeaderStyle::Yaml => yaml(text, &rows)?,
         HeaderStyle::Toml => toml(text, &rows)?,
         HeaderStyle::Python => block(text, "#", &rows)?,
-        HeaderStyle::JavaScript | HeaderStyle::TypeScript => block(text, "//", &rows)?,
         HeaderStyle::Block { comment } => block(text, comment.trim(), &rows)?,
         HeaderStyle::Markdown => return Err("Markdown has no `files`".into()),
     };
@@ -190,7 +189,7 @@ mod tests {
         let commented: String = table.lines().map(|line| format!("# {line}\n")).collect();
         assert!(got.contains(&commented) && got.ends_with("# ///\necho files\n"), "{got}");
         let text = "// /// rye\r\n// files = ['lib/**']\r\n// ///\r\nconst x = 1;\r\n";
-        let got = filled(&HeaderStyle::JavaScript, text).unwrap();
+        let got = filled(&HeaderStyle::Block { comment: "//".into() }, text).unwrap();
         assert!(got.contains("// [files]\r\n") && got.ends_with("const x = 1;\r\n"), "{got}");
     }
 

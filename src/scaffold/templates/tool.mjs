@@ -1,18 +1,22 @@
+// /// rye
+// version = "1.0.0"
+// tool_type = "tool"
+// executor_id = "rye/core/runtimes/node/node"
+// category = "{{category}}"
+// description = "Greets somebody; say here what it does."
+//
+// [config_schema]
+// type = "object"
+// additionalProperties = false
+//
+// [config_schema.properties.name]
+// type = "string"
+// description = "Whom to greet"
+// default = "world"
+// ///
+
 // {{title}}
 import { readFileSync } from "node:fs";
-
-export const __version__ = "1.0.0";
-export const __tool_type__ = "tool";
-export const __executor_id__ = "rye/core/runtimes/node/node";
-export const __category__ = "{{category}}";
-export const __tool_description__ = "Greets somebody; say here what it does.";
-export const CONFIG_SCHEMA = {
-  type: "object",
-  properties: {
-    name: { type: "string", description: "Whom to greet", default: "world" },
-  },
-  additionalProperties: false,
-};
 
 // Parameters come as one JSON object on standard input; what is printed is the result.
 const params = JSON.parse(readFileSync(0, "utf8"));

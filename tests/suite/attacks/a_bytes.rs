@@ -138,7 +138,7 @@ fn a01_every_flipped_bit_of_every_other_kind_of_file_is_refused_table() {
     let shell = "#!/bin/sh\n# /// rye\n# version = \"1.0.0\"\n# ///\n: > marker\n";
     let directive = "# A\n\n```xml\n<directive name=\"a\" version=\"1.0.0\"/>\n```\nDo.\n";
     for (kind, ext, text) in [
-        ("tool", "js", "const __version__ = '1.0.0';\n"),
+        ("tool", "js", "// /// rye\n// version = '1.0.0'\n// ///\nlet a = 1;\n"),
         ("tool", "sh", shell),
         ("tool", "yaml", "version: \"1.0.0\"\nexecutor_id: a/b\n"),
         ("tool", "toml", "version = \"1.0.0\"\nexecutor_id = \"a/b\"\n"),

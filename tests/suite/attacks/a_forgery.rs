@@ -344,7 +344,7 @@ fn a17_a_signed_file_counts_only_where_it_was_signed_for() {
     world.signed(".ai/knowledge/acme/notes.md", "# Notes\n");
     world.signed(".ai/tools/acme/shape.yaml", "version: \"1.0.0\"\ncategory: acme\n");
     world.signed(".ai/config/acme/shape.toml", "a = 1\n");
-    world.signed(".ai/tools/acme/snake.js", "const __version__ = '1.0.0';\n");
+    world.signed(".ai/tools/acme/snake.js", "// /// rye\n// version = '1.0.0'\n// ///\n");
     let rows = [
         ("tools/acme/mark.sh", "tools/acme/other.sh"),
         ("tools/acme/mark.sh", "tools/mark.sh"),

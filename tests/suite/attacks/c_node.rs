@@ -9,11 +9,13 @@ use serde_json::{Value, json};
 use super::c_interpreters::{data, passed_over};
 use crate::world::World;
 
-const HEADER: &str = r#"const __version__ = "1.0.0";
-const __tool_type__ = "tool";
-const __executor_id__ = "rye/core/runtimes/node/node";
-const __category__ = "acme";
-const __tool_description__ = "Tries what it can load";
+const HEADER: &str = r#"// /// rye
+// version = "1.0.0"
+// tool_type = "tool"
+// executor_id = "rye/core/runtimes/node/node"
+// category = "acme"
+// description = "Tries what it can load"
+// ///
 "#;
 
 /// Tries each way of loading a package and says what came of it.
@@ -37,7 +39,7 @@ for (const [way, attempt] of Object.entries(tries)) {
 fn tools() -> [(&'static str, String); 2] {
     let load = "import { createRequire } from 'node:module';\nconst load = createRequire(import.meta.url);\n";
     [
-        ("tries.mjs", format!("{load}{HEADER}{TRIES}console.log(JSON.stringify(said));\n")),
+        ("tries.mjs", format!("{HEADER}{load}{TRIES}console.log(JSON.stringify(said));\n")),
         (
             "common.cjs",
             format!(
@@ -256,9 +258,9 @@ fn node_programs_behave_as_they_do_without_rye() {
         ".ai/tools/acme/parts/near.mjs",
         "import near from './near.cjs';\nexport { near };\n",
     );
-    let files = "// /// rye\n// files = [\"parts/*\"]\n// ///\n";
+    let files = HEADER.replacen("// version", "// files = [\"parts/*\"]\n// version", 1);
     let common = format!(
-        "{files}{HEADER}{}",
+        "{files}{}",
         r#"
 const input = require("fs").readFileSync(0, "utf8");
 const said = {
@@ -297,7 +299,7 @@ import("./parts/near.mjs").then(async (sibling) => {
     let module = format!(
         "{files}import {{ readFileSync }} from \"node:fs\";\nimport path from \"path\";\n\
          import {{ near }} from \"./parts/near.mjs\";\n\
-         import data from \"./parts/data.json\" with {{ type: \"json\" }};\n{HEADER}{}",
+         import data from \"./parts/data.json\" with {{ type: \"json\" }};\n{}",
         r#"
 const later = await new Promise((done) => setTimeout(done, 1, "later"));
 const self = import("./module.mjs");
@@ -369,7 +371,7 @@ fn c08_a_module_of_the_project_is_refused_though_no_reading_of_the_text_finds_th
     let world = World::new();
     let text = "import vm from 'node:vm';\nconst load = (text) => vm.runInThisContext(text, \
         { importModuleDynamically: vm.constants.USE_MAIN_CONTEXT_DEFAULT_LOADER });\n";
-    let tool = |text: &str, asks: &str| format!("{text}{HEADER}{asks}\nconsole.log('ran')\n");
+    let tool = |text: &str, asks: &str| format!("{HEADER}{text}{asks}\nconsole.log('ran')\n");
     world.signed(".ai/tools/acme/fine.mjs", &tool(text, "await load('imp' + \"ort('node:fs')\")"));
     world.works("tool:acme/fine");
     world.write("node_modules/planted/package.json", r#"{"type": "module", "exports": "./i.js"}"#);

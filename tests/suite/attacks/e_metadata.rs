@@ -111,23 +111,19 @@ fn e10_metadata_is_bound_once_plainly_and_in_one_form() {
         let said = bad_either(&world, ".ai/tools/acme/snake.py", &text, code);
         assert!(said.json()["place"]["line"].is_number(), "{new}: {said:?}");
     }
-    let js = "const __version__ = '1.0.0';\nconst __tool_type__ = 'tool';\n\
-              const __executor_id__ = 'rye/core/runtimes/node/node';\nconst __category__ = 'acme';\n\
-              require('fs').writeFileSync('marker', '');\nconsole.log('1');\n";
+    let block = "// /// rye\n// version = '1.0.0'\n// tool_type = 'tool'\n\
+                 // executor_id = 'rye/core/runtimes/node/node'\n// category = 'acme'\n// ///\n";
+    let program = "require('fs').writeFileSync('marker', '');\nconsole.log('1');\n";
+    let js = &format!("{block}{program}");
     world.signed(".ai/tools/acme/node.js", js);
     world.works("tool:acme/node");
     std::fs::remove_file(world.project().join("marker")).expect("it ran");
-    let doc = "/**\n * @executor_id rye/core/runtimes/shell/script\n */\n";
     let rows = [
-        format!("{doc}{js}"),
-        js.replace("'rye/core/runtimes/node/node'", "`rye/core/${'x'}`"),
-        js.replace("'rye/core/runtimes/node/node'", "'rye/core/' + 'x'"),
-        js.replace("const __executor_id__", "let __executor_id__"),
-        js.replace("const __executor_id__", "var __executor_id__"),
-        format!("{js}__executor_id__ = 'x';\n"),
-        format!("{js}{{ const __executor_id__ = 'x'; }}\n"),
-        doc.replace(" */", " * @executor_id acme/x\n */")
-            + "require('fs').writeFileSync('marker', '');\n",
+        format!("{block}{js}"),
+        format!("{program}{block}"),
+        format!("/**\n * @executor_id rye/core/runtimes/shell/script\n */\n{program}"),
+        format!("const __executor_id__ = 'rye/core/runtimes/node/node';\n{program}"),
+        format!("export const __executor_id__ = 'rye/core/runtimes/node/node';\n{program}"),
     ];
     for text in rows {
         bad_either(&world, ".ai/tools/acme/node.js", &text, "");

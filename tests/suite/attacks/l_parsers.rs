@@ -6,11 +6,12 @@ use serde_json::json;
 
 use super::e_parsers::bad;
 use crate::lsp::editor::{Editor, codes};
-use crate::world::{MARKER_PY, World, whole};
+use crate::world::{MARKER_PY, World, item_of, whole};
 
-const MARKER_JS: &str = "const __version__ = '1.0.0';\nconst __tool_type__ = 'tool';\n\
-    const __executor_id__ = 'rye/core/runtimes/node/node';\nconst __category__ = 'acme';\n\
-    require('fs').writeFileSync('marker', '');\nconsole.log('1');\n";
+/// A saved snippet; whatever nests stands behind it.
+const SNIPPET_JS: &str = "// /// rye\n// version = '1.0.0'\n// tool_type = 'tool'\n\
+    // executor_id = 'rye/core/runtimes/code/snippet'\n// category = 'acme'\n// calls = []\n\
+    // ///\nlet x = 1;\n";
 
 /// What nests, opened so often that a parser which recurses has no stack left.
 const JAVASCRIPT: &[(&str, usize)] = &[
@@ -44,21 +45,23 @@ const PYTHON: &[(&str, usize)] = &[
 fn l05_a_program_that_nests_without_end_is_refused_and_ends_no_process() {
     let world = World::new().with(".ai/tools/acme/snake.py", MARKER_PY);
     world.works("tool:acme/snake");
-    world.signed(".ai/tools/acme/node.js", MARKER_JS);
-    world.works("tool:acme/node");
     std::fs::remove_file(world.project().join("marker")).expect("it ran");
+    world.signed(".ai/tools/acme/node.js", SNIPPET_JS);
+    assert_eq!(world.run("tool:acme/node").0, 0);
     let of = if whole() { 1 } else { 4 };
     for (open, count) in PYTHON {
         let text = format!("{MARKER_PY}{}", open.repeat(count / of));
         bad(&world, ".ai/tools/acme/snake.py", text, "parse.limit");
     }
     for (open, count) in JAVASCRIPT {
-        let text = format!("{MARKER_JS}x = {}", open.repeat(count / of));
-        bad(&world, ".ai/tools/acme/node.js", text, "parse.limit");
-    }
-    for ext in ["ts", "mjs", "cjs"] {
-        let path = format!(".ai/tools/acme/other_{ext}.{ext}");
-        bad(&world, &path, "{a: ".repeat(100_000), "parse.limit");
+        let text = format!("{SNIPPET_JS}x = {}", open.repeat(count / of));
+        for file in ["node.js", "typed.ts"] {
+            let path = format!(".ai/tools/acme/{file}");
+            world.write(&path, &text);
+            let (status, got) = world.json(&["sign", &item_of(&path)]);
+            let why = got["error"].as_str().unwrap_or_default();
+            assert!(status == 4 && why.contains("nest deeper than"), "{status} {open}: {got}");
+        }
     }
 }
 
@@ -66,7 +69,7 @@ fn l05_a_program_that_nests_without_end_is_refused_and_ends_no_process() {
 fn l05_an_editor_that_opens_such_a_file_keeps_its_server() {
     let world = World::new();
     let good = world.write(".ai/tools/acme/x.py", MARKER_PY);
-    let bomb = world.write(".ai/tools/acme/bomb.ts", "{a: ".repeat(100_000));
+    let bomb = world.write(".ai/tools/acme/bomb.py", "{1: ".repeat(100_000));
     let mut editor = Editor::new(&world, &json!({}));
     assert_eq!(codes(&editor.open(&good)), [("verify.unsigned".to_owned(), 1)]);
     let said = codes(&editor.open(&bomb));
@@ -90,8 +93,8 @@ fn l05_ten_times_the_lines_take_about_ten_times_the_time() {
     let rows = [
         (".ai/tools/acme/snake.py", MARKER_PY, "# a remark\n"),
         (".ai/tools/acme/snake.py", MARKER_PY, "def f(x): return x\n"),
-        (".ai/tools/acme/node.js", MARKER_JS, "// a remark\n"),
-        (".ai/tools/acme/node.js", MARKER_JS, "function f(x) { return x }\n"),
+        (".ai/tools/acme/node.js", SNIPPET_JS, "// a remark\n"),
+        (".ai/tools/acme/node.js", SNIPPET_JS, "function f(x) { return x }\n"),
     ];
     for (path, text, row) in rows {
         let few = signing(&world, path, text, row, 1_500);

@@ -207,7 +207,7 @@ fn an_unknown_field_of_a_tool_is_refused_with_the_nearest_name() {
             "__version__ = \"1.0.0\"\n__executor_id__ = \"rye/core/runtimes/python/script\"\n";
         (".ai/tools/acme/odd.py", format!("{text}{field}\n"))
     };
-    let node = |field: &str| (".ai/tools/acme/odd.js", format!("{field}\n"));
+    let node = |text: &str| (".ai/tools/acme/odd.js", format!("{text}\n"));
     for ((path, text), meant) in [
         (shell("# secret = [\"TOKEN\"]\n"), "secrets"),
         (shell("# [config_shema]\n# required = [\"x\"]\n"), "config_schema"),
@@ -226,10 +226,10 @@ fn an_unknown_field_of_a_tool_is_refused_with_the_nearest_name() {
         (python("__secrets__ = [\"TOKEN\"]"), "`SECRETS`"),
         (python("INPUT_SCHEMA = {\"required\": [\"x\"]}"), "`CONFIG_SCHEMA`"),
         (python("SANDBOX = {\"net\": \"none\"}"), "header block"),
-        (node("const SECRET = ['TOKEN']"), "`SECRETS`"),
+        (node("// /// rye\n// secret = ['TOKEN']\n// ///"), "`secrets`"),
         (python("CONFIG_SCHEME = {}"), "CONFIG_SCHEMA"),
         (python("__tool_descripton__ = \"d\""), "__tool_description__"),
-        (node("const __executorid__ = 'a/b'"), "__executor_id__"),
+        (node("const __executorid__ = 'a/b'"), "header block"),
     ] {
         let file = world.write(path, &text);
         let said = world.rye(&["sign", "tool:acme/odd", "--json"]);
