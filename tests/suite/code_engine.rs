@@ -216,6 +216,26 @@ fn each_value_is_json_or_is_refused_with_its_path_table() {
         ("({toJSON() { return {a: 1n} }})", json!({"a": 1})),
         ("const a = {x: 1}; [a, a]", json!([{"x": 1}, {"x": 1}])),
         ("let a = 1; for (let i = 0; i < 90; i++) a = [a]; JSON.stringify(a).length", json!(181)),
+        // What a snippet does to the language changes nothing of what is written.
+        ("JSON.stringify = () => 'x'; JSON = null; ({a: 1n})", json!({"a": 1})),
+        (
+            "BigInt.prototype.toJSON = function () { return 'x' }; [2n ** 64n, JSON.stringify(2n)]",
+            json!([18_446_744_073_709_551_616_u128, "\"2\""]),
+        ),
+        (
+            "Array.prototype[Symbol.iterator] = Array.isArray = Object.keys = null;
+            Number.isFinite = Object.getPrototypeOf = Reflect.apply = null;
+            for (const key of ['get', 'set', '0', '1', 'enumerable'].values())
+                Object.defineProperty(Object.prototype, key,
+                    {__proto__: null, set() { throw 1 }, get() { throw 1 }});
+            class P { a = [1, 'x'] } [new P(), Object('s')]",
+            json!([{"a": [1, "x"]}, "s"]),
+        ),
+        (
+            "const view = new Uint8Array(2);
+            Object.defineProperty(view, 'length', {value: 4e9}); view",
+            json!([0, 0]),
+        ),
         // A number that a tool gave comes back digit for digit.
         ("await runTool('echo', 9007199254740993n)", json!(9_007_199_254_740_993_u64)),
         (
@@ -233,12 +253,14 @@ fn each_value_is_json_or_is_refused_with_its_path_table() {
     }
     for (code, path, word) in [
         ("const a = {b: [0]}; a.b.push(a); a", "/b/1", "itself"),
+        ("const e = new Error('e'); e.self = [e]; e", "/self/0", "itself"),
+        ("String.prototype.isWellFormed = () => true; ['\\ud800']", "/0", "surrogate"),
         ("() => 1", "", "function"),
         ("({a: {b() {}}})", "/a/b", "function"),
         ("[Symbol('s')]", "/0", "symbol"),
         ("({'a/b~c': Symbol.iterator})", "/a~1b~0c", "symbol"),
-        ("({get a() { throw new Error('mine') }})", "/a", "`mine`"),
-        ("[{toJSON() { throw new Error('mine') }}]", "/0", "`mine`"),
+        ("({get a() { throw new Error('mine') }})", "", "`mine`"),
+        ("[{toJSON() { throw new Error('mine') }}]", "", "`mine`"),
         ("({get toJSON() { throw 1 }})", "", "toJSON"),
         ("new Map([[1, 2]])", "", "Map"),
         ("({a: new Set()})", "/a", "Set"),

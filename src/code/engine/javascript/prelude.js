@@ -1,6 +1,6 @@
 // What a snippet finds beside the language. It runs before the snippet, so that what it takes from
 // the language here is the language's own.
-(function (send, print, params, start, seed) {
+(function (send, print, params, start, seed, classOf) {
     'use strict';
     const { apply } = Reflect;
     const { defineProperty: define } = Object;
@@ -56,11 +56,22 @@
     hidden(globalThis, 'ToolError', ToolError);
     hidden(globalThis, 'params', params);
 
-    // An integer that no number of the language holds is written with its digits, as a text.
+    // An integer that no number of the language holds is written with its digits, as a text; what
+    // crosses the border has the digits alone.
     const { toString: digits, valueOf: integer } = BigInt.prototype;
-    hidden(BigInt.prototype, 'toJSON', {
-        toJSON() { return apply(typeof this === 'bigint' ? digits : integer, this, []); },
-    }.toJSON);
+    const { stringify, rawJSON, isRawJSON } = JSON;
+    delete JSON.rawJSON;
+    delete JSON.isRawJSON;
+    let writing = 0;
+    const bare = (bigint) => rawJSON(apply(digits, bigint, []));
+    const toJSON = {
+        toJSON() {
+            if (typeof this !== 'bigint') return apply(integer, this, []);
+            return writing > 0 ? bare(this) : apply(digits, this, []);
+        },
+    }.toJSON;
+    // Snippets often assign one that gives a text, as this one does.
+    define(BigInt.prototype, 'toJSON', { get: () => toJSON, set() {} });
 
     const out = (...args) => print(false, args);
     const err = (...args) => print(true, args);
@@ -149,8 +160,125 @@
             try { return apply(method, value, []); } catch { /* another kind */ }
         }
     };
+    // Values as JSON, by the language's own writer, which is told here what each of them is.
+    // Nothing is looked up where a snippet could have changed it.
+    const { getPrototypeOf, keys } = Object;
+    const { prototype: plain } = Object;
+    const { isFinite } = Number;
+    const { isWellFormed, toWellFormed, startsWith } = String.prototype;
+    const { get: viewLength } =
+        Object.getOwnPropertyDescriptor(getPrototypeOf(Uint8Array.prototype), 'length');
+    const refused = {};
+    const kindOf = (value) => { try { return kind(value); } catch { return ''; } };
+    // The numbers of a view on bytes.
+    const list = (view, most) => {
+        const numbers = [];
+        let length = 0;
+        try { length = apply(viewLength, view, []); } catch { /* a view without numbers */ }
+        for (let at = 0; at < length && at <= most; at++) {
+            define(numbers, at, { __proto__: null, value: view[at], enumerable: true });
+        }
+        return numbers;
+    };
+    // An error says most in properties that are not listed.
+    const told = (error) => {
+        const copy = { __proto__: null };
+        const note = (name) => {
+            try { if (typeof error[name] === 'string') copy[name] = error[name]; } catch { /* none */ }
+        };
+        note('name');
+        note('message');
+        const listed = keys(error);
+        for (let at = 0; at < listed.length; at++) {
+            const key = listed[at];
+            if (key !== 'name' && key !== 'message' && key !== 'stack') copy[key] = error[key];
+        }
+        return copy;
+    };
+    const write = (given, isShown, mostValues, deepest, mostBytes, mib) => {
+        // What stands around the present value, as it is and as it is written, and their keys.
+        const inside = { __proto__: null }, shapes = { __proto__: null }, path = { __proto__: null };
+        const out = { __proto__: null, places: { __proto__: null }, count: 0 };
+        let depth = 0, values = 0, bytes = 0;
+        const note = (was) => {
+            const place = { __proto__: null, was, length: depth - 1 };
+            for (let at = 0; at < depth - 1; at++) place[at] = path[at + 2];
+            out.places[out.count++] = place;
+        };
+        const end = (why) => { note(''); out.why = why; throw refused; };
+        const refuse = (why) => (isShown ? '[' + why + ']' : end(why));
+        const count = (more) => {
+            bytes += more;
+            if (bytes > mostBytes) end('it has more than ' + mib + ' MiB');
+        };
+        const text = (value) => {
+            count(value.length);
+            if (apply(isWellFormed, value, [])) return value;
+            return isShown
+                ? apply(toWellFormed, value, []) : end('a text with one half of a surrogate pair');
+        };
+        const primitive = (value) => {
+            switch (typeof value) {
+                case 'undefined': return depth === 1 ? null : undefined;
+                case 'string': return text(value);
+                case 'bigint': return bare(value);
+                case 'symbol': return refuse('a symbol');
+                case 'function': return refuse('a function');
+                case 'number':
+                    if (!isFinite(value) && out.count < 10 && !isShown) {
+                        note(value === value ? 'infinite' : 'NaN');
+                    }
+            }
+            return value;
+        };
+        const step = function (key, value) {
+            if (depth === 0) shapes[depth++] = this;
+            while (depth > 1 && shapes[depth - 1] !== this) depth--;
+            path[depth] = key;
+            if (values++ >= mostValues) end('it has more than ' + mostValues + ' values');
+            count(key.length);
+            if (!isShown && !apply(isWellFormed, key, [])) {
+                depth--;
+                end('a key with one half of a surrogate pair');
+            }
+            if (!isShown && apply(startsWith, key, ['$serde_json::private::'])) {
+                depth--;
+                end('a key that begins with `$serde_json::private::`');
+            }
+            if (typeof value !== 'object') return primitive(value);
+            if (value === null || isRawJSON(value)) return value;
+            if (depth > deepest) return refuse('a value that nests deeper than ' + deepest + ' levels');
+            for (let at = 1; at < depth; at++) {
+                if (inside[at] === value) return refuse('a value that holds itself');
+            }
+            let shape = value;
+            const prototype = getPrototypeOf(value);
+            if (!isArray(value) && prototype !== plain && prototype !== null) {
+                const of = classOf(value) || kindOf(value);
+                if (of === 'promise') return refuse('a promise, which `await` would wait for');
+                if (of === 'boxed') return primitive(unbox(value));
+                if (of === 'error') shape = told(value);
+                else if (of === 'list') shape = list(value, mostValues);
+                else if (of !== '' && keys(value).length === 0) {
+                    return refuse('an object of the kind ' + of + ', which has no form in JSON');
+                }
+            }
+            inside[depth] = value;
+            shapes[depth++] = shape;
+            return shape;
+        };
+        writing++;
+        try {
+            out.text = stringify(given, step);
+        } catch (error) {
+            if (error !== refused) throw error;
+        } finally {
+            writing--;
+        }
+        return out;
+    };
     return {
-        kind, unbox, bigint: BigInt, isAssigned: () => result.isAssigned,
+        write, bigint: BigInt, isAssigned: () => result.isAssigned,
         dropped: () => dropped.calls,
         tick: (now) => { clock.now = now; },
     };

@@ -1,31 +1,29 @@
 //! Values across the border: of JavaScript as JSON, and back.
 //!
 //! Invariants
-//! - A value comes out as JSON or is refused with the path to what is not; nothing of it is left
-//!   out, but what JSON leaves out as well: a property that is `undefined`.
+//! - A value comes out as JSON, by the engine's own `JSON.stringify` as it was before the snippet
+//!   ran, or is refused with the path to what is not; nothing of it is left out, but what JSON
+//!   leaves out as well: a property that is `undefined`.
 //! - Integers go both ways digit for digit.
 //! - The depth, the number of values and the bytes of what comes out are bounded, whatever getters
 //!   and proxies answer.
 
-use rquickjs::convert::Coerced;
-use rquickjs::object::{Filter, Property};
-use rquickjs::{Array, Ctx, Error, Function, Object, Type, Value};
+use rquickjs::object::Property;
+use rquickjs::{Array, Ctx, Error, Function, Object, Value};
 use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 use std::fmt;
 
-use crate::base::json_reader::PRIVATE;
 use crate::base::limits::{JSON_NODES, SNIPPET_LINE_BYTES};
 
 /// Deepest nesting of a value of a snippet: below what a reader of JSON recurses into.
 #[cfg(feature = "code")]
 const SNIPPET_DEPTH: usize = 100;
 
-/// The functions of the prelude that say what an object is.
+/// The functions of the prelude that values need.
 pub(super) struct Kinds<'js> {
-    pub(super) kind: Function<'js>,
-    pub(super) unbox: Function<'js>,
     pub(super) bigint: Function<'js>,
-    pub(super) plain: Object<'js>,
+    /// Writes a value by `JSON.stringify`, and says what of it is not JSON.
+    pub(super) write: Function<'js>,
 }
 
 /// Why a value is not JSON.
@@ -45,25 +43,8 @@ pub(super) enum Mode {
     Shown,
 }
 
-/// Writes values as JSON.
-pub(super) struct Writer<'w, 'js> {
-    kinds: &'w Kinds<'js>,
-    mode: Mode,
-    out: String,
-    /// What stands around the present value, the outermost first.
-    inside: Vec<Object<'js>>,
-    /// The keys that lead to it.
-    path: Vec<String>,
-    values: usize,
-    /// What was changed on the way.
-    warnings: Vec<String>,
-}
-
-/// Bytes of a line that are left to what is around a value.
-const SNIPPET_LINE_REST: usize = 16 << 10;
-
-/// Most warnings of one value.
-const WARNINGS: usize = 10;
+/// Most bytes of a value: what is around it on its line must fit as well.
+const VALUE_BYTES: usize = SNIPPET_LINE_BYTES - (16 << 10);
 
 /// The value as JSON, and what was changed in it.
 pub(super) fn to_json<'js>(
@@ -71,314 +52,63 @@ pub(super) fn to_json<'js>(
     value: Value<'js>,
     mode: Mode,
 ) -> Result<(String, Vec<String>), NotJson> {
-    let mut writer = Writer {
-        kinds,
-        mode,
-        out: String::new(),
-        inside: Vec::new(),
-        path: Vec::new(),
-        values: 0,
-        warnings: Vec::new(),
+    let ctx = value.ctx().clone();
+    let (values, depth, bytes) = (JSON_NODES as u64, SNIPPET_DEPTH as u64, VALUE_BYTES as u64);
+    let written = kinds.write.call::<_, Object<'js>>((
+        value,
+        mode == Mode::Shown,
+        values,
+        depth,
+        bytes,
+        SNIPPET_LINE_BYTES >> 20,
+    ));
+    let Ok(written) = written else {
+        let why = format!("a value whose getter, proxy or `toJSON` throws {}", thrown(&ctx));
+        return Err(NotJson { path: String::new(), why });
     };
-    writer.value(value)?;
-    writer.fits()?;
-    Ok((writer.out, writer.warnings))
+    let read = |key: &str| written.get::<_, Value<'js>>(key).ok();
+    let why = read("why").filter(Value::is_string).map(|why| lossy(&why));
+    let places: Object<'js> = written.get("places").map_err(|_| unwritten(&ctx))?;
+    let mut told = Vec::new();
+    for number in 0..written.get::<_, u32>("count").unwrap_or_default() {
+        let place: Object<'js> = places.get(number).map_err(|_| unwritten(&ctx))?;
+        told.push((pointer(&place), place.get::<_, String>("was").unwrap_or_default()));
+    }
+    if let Some(why) = why {
+        let path = told.pop().map(|(path, _)| path).unwrap_or_default();
+        return Err(NotJson { path, why: why.chars().take(300).collect() });
+    }
+    let text = read("text").and_then(|text| text_of(&text)).ok_or_else(|| unwritten(&ctx))?;
+    if text.len() > VALUE_BYTES {
+        let why = format!("it has more than {} MiB", SNIPPET_LINE_BYTES >> 20);
+        return Err(NotJson { path: String::new(), why });
+    }
+    let warnings = told.into_iter().map(|(path, was)| {
+        let at = if path.is_empty() { "the value".to_owned() } else { format!("`{path}`") };
+        format!("{at} was {was} and is null")
+    });
+    Ok((text, warnings.collect()))
 }
 
-impl<'js> Writer<'_, 'js> {
-    fn pointer(&self) -> String {
-        let mut pointer = String::new();
-        for key in &self.path {
-            pointer.push('/');
-            pointer.push_str(&key.replace('~', "~0").replace('/', "~1"));
-            if pointer.len() > 256 {
-                pointer.push_str("/…");
-                break;
-            }
-        }
-        pointer
-    }
+/// The prelude gave what it never gives.
+fn unwritten(ctx: &Ctx<'_>) -> NotJson {
+    ctx.catch();
+    NotJson { path: String::new(), why: "a value that cannot be written".into() }
+}
 
-    /// Something that is not JSON.
-    fn refuse(&mut self, why: impl Into<String>) -> Result<(), NotJson> {
-        let why = why.into();
-        match self.mode {
-            Mode::Shown => {
-                self.text(&format!("[{why}]"));
-                Ok(())
-            }
-            Mode::Strict => Err(NotJson { path: self.pointer(), why }),
+/// The keys that lead to a value, as a JSON pointer.
+fn pointer(place: &Object<'_>) -> String {
+    let mut pointer = String::new();
+    for number in 0..place.get::<_, u32>("length").unwrap_or_default() {
+        let key = place.get::<_, Value<'_>>(number).map(|key| lossy(&key)).unwrap_or_default();
+        pointer.push('/');
+        pointer.push_str(&key.replace('~', "~0").replace('/', "~1"));
+        if pointer.len() > 256 {
+            pointer.push_str("/…");
+            break;
         }
     }
-
-    /// A bound that holds however it is written.
-    fn over(&self, why: &str) -> NotJson {
-        NotJson { path: self.pointer(), why: why.to_owned() }
-    }
-
-    /// What is around the value on its line must fit as well.
-    fn fits(&self) -> Result<(), NotJson> {
-        match self.out.len() > SNIPPET_LINE_BYTES - SNIPPET_LINE_REST {
-            true => Err(self.over(&format!("it has more than {} MiB", SNIPPET_LINE_BYTES >> 20))),
-            false => Ok(()),
-        }
-    }
-
-    fn text(&mut self, text: &str) {
-        self.out.push_str(&serde_json::Value::from(text).to_string());
-    }
-
-    fn warn(&mut self, why: &str) {
-        if self.warnings.len() < WARNINGS && self.mode == Mode::Strict {
-            let at = self.pointer();
-            let at = if at.is_empty() { "the value".to_owned() } else { format!("`{at}`") };
-            self.warnings.push(format!("{at} {why}"));
-        }
-    }
-
-    fn value(&mut self, value: Value<'js>) -> Result<(), NotJson> {
-        self.values += 1;
-        if self.values > JSON_NODES {
-            return Err(self.over(&format!("it has more than {JSON_NODES} values")));
-        }
-        self.fits()?;
-        match value.type_of() {
-            Type::Undefined | Type::Null | Type::Uninitialized => self.out.push_str("null"),
-            Type::Bool => {
-                self.out.push_str(if value.as_bool() == Some(true) { "true" } else { "false" });
-            }
-            Type::Int => self.out.push_str(&value.as_int().unwrap_or_default().to_string()),
-            Type::Float => self.number(&value),
-            Type::BigInt => match value.get::<Coerced<String>>() {
-                Ok(Coerced(digits)) => self.out.push_str(&digits),
-                Err(_) => return self.refuse("a BigInt that cannot be written"),
-            },
-            Type::String => match text_of(&value) {
-                Some(text) => self.text(&text),
-                None if self.mode == Mode::Shown => self.text(&lossy(&value)),
-                None => return self.refuse("a text with one half of a surrogate pair"),
-            },
-            Type::Symbol => return self.refuse("a symbol"),
-            Type::Function | Type::Constructor => return self.refuse("a function"),
-            Type::Promise => return self.refuse("a promise, which `await` would wait for"),
-            _ => {
-                let Some(object) = value.into_object() else {
-                    return self.refuse("a value of the engine");
-                };
-                return self.object(&object);
-            }
-        }
-        Ok(())
-    }
-
-    fn number(&mut self, value: &Value<'js>) {
-        let number = value.as_float().unwrap_or_default();
-        if !number.is_finite() {
-            self.out.push_str("null");
-            let was = if number.is_nan() { "NaN" } else { "infinite" };
-            self.warn(&format!("was {was} and is null"));
-        } else if number == 0.0 {
-            // As JavaScript writes it: -0 is a zero.
-            self.out.push('0');
-        } else {
-            match value.get::<Coerced<String>>() {
-                Ok(Coerced(digits)) => self.out.push_str(&digits),
-                Err(_) => self.out.push_str(&number.to_string()),
-            }
-        }
-    }
-
-    fn object(&mut self, object: &Object<'js>) -> Result<(), NotJson> {
-        if self.inside.len() >= SNIPPET_DEPTH {
-            return self.refuse(format!("a value that nests deeper than {SNIPPET_DEPTH} levels"));
-        }
-        if self.inside.contains(object) {
-            return self.refuse("a value that holds itself");
-        }
-        self.inside.push(object.clone());
-        let done = self.inside_of(object);
-        self.inside.pop();
-        done
-    }
-
-    fn inside_of(&mut self, object: &Object<'js>) -> Result<(), NotJson> {
-        let ctx = object.ctx().clone();
-        if object.is_function() {
-            return self.refuse("a function");
-        }
-        match object.get::<_, Value<'js>>("toJSON") {
-            Ok(own) if own.is_function() => {
-                let key = self.path.last().cloned().unwrap_or_default();
-                let own = own.into_function().expect("it is a function");
-                let called =
-                    own.call::<_, Value<'js>>((rquickjs::function::This(object.clone()), key));
-                return match called {
-                    // What it gives is written as it is, as `JSON.stringify` does.
-                    Ok(value) if value.as_object() == Some(object) => self.properties(object),
-                    Ok(value) => self.value(value),
-                    Err(_) => {
-                        let why = thrown(&ctx);
-                        self.refuse(format!("an object whose `toJSON` throws {why}"))
-                    }
-                };
-            }
-            Ok(_) => {}
-            Err(_) => {
-                let why = thrown(&ctx);
-                return self.refuse(format!("an object whose `toJSON` throws {why}"));
-            }
-        }
-        if object.is_array() {
-            return self.array(object);
-        }
-        if object.is_error() {
-            return self.error(object);
-        }
-        let is_plain = !object.is_proxy()
-            && object.get_prototype().is_none_or(|prototype| prototype == self.kinds.plain);
-        if is_plain {
-            return self.properties(object);
-        }
-        let kind = self.kinds.kind.call::<_, String>((object.clone(),));
-        match kind.unwrap_or_else(|_| {
-            ctx.catch();
-            String::new()
-        }) {
-            kind if kind == "list" => self.array(object),
-            kind if kind == "boxed" => {
-                match self.kinds.unbox.call::<_, Value<'js>>((object.clone(),)) {
-                    Ok(value) if !value.is_object() => self.value(value),
-                    _ => {
-                        ctx.catch();
-                        self.properties(object)
-                    }
-                }
-            }
-            kind if !kind.is_empty() && object.keys::<Value<'js>>().next().is_none() => {
-                let kind: String = kind.chars().take(40).collect();
-                self.refuse(format!("an object of the kind {kind}, which has no form in JSON"))
-            }
-            _ => self.properties(object),
-        }
-    }
-
-    fn array(&mut self, array: &Object<'js>) -> Result<(), NotJson> {
-        let ctx = array.ctx().clone();
-        let length = array.get::<_, Coerced<f64>>("length");
-        let Ok(Coerced(length)) = length else {
-            let why = thrown(&ctx);
-            return self.refuse(format!("a list whose length throws {why}"));
-        };
-        self.out.push('[');
-        let mut index = 0_u32;
-        while f64::from(index) < length {
-            if index > 0 {
-                self.out.push(',');
-            }
-            self.path.push(index.to_string());
-            self.property(array, index)?;
-            self.path.pop();
-            index = index.saturating_add(1);
-        }
-        self.out.push(']');
-        Ok(())
-    }
-
-    fn property(&mut self, of: &Object<'js>, key: u32) -> Result<(), NotJson> {
-        match of.get::<_, Value<'js>>(key) {
-            Ok(value) => self.value(value),
-            Err(_) => {
-                let why = thrown(of.ctx());
-                self.refuse(format!("a getter that throws {why}"))
-            }
-        }
-    }
-
-    /// An error says most in properties that are not listed.
-    fn error(&mut self, object: &Object<'js>) -> Result<(), NotJson> {
-        self.out.push('{');
-        let mut is_first = true;
-        for name in ["name", "message"] {
-            let value = object.get::<_, Value<'js>>(name);
-            let Ok(value) = value else {
-                object.ctx().catch();
-                continue;
-            };
-            if let Some(text) = value.is_string().then(|| lossy(&value)) {
-                self.key(name, &mut is_first);
-                self.text(&text);
-            }
-        }
-        self.listed(object, &["name", "message", "stack"], &mut is_first)?;
-        self.out.push('}');
-        Ok(())
-    }
-
-    fn properties(&mut self, object: &Object<'js>) -> Result<(), NotJson> {
-        self.out.push('{');
-        self.listed(object, &[], &mut true)?;
-        self.out.push('}');
-        Ok(())
-    }
-
-    fn key(&mut self, key: &str, is_first: &mut bool) {
-        if !std::mem::take(is_first) {
-            self.out.push(',');
-        }
-        self.text(key);
-        self.out.push(':');
-    }
-
-    fn listed(
-        &mut self,
-        object: &Object<'js>,
-        but: &[&str],
-        is_first: &mut bool,
-    ) -> Result<(), NotJson> {
-        let ctx = object.ctx().clone();
-        for key in object.own_keys::<Value<'js>>(Filter::new().string().enum_only()) {
-            let Ok(key) = key else {
-                let why = thrown(&ctx);
-                return self.refuse_inside(is_first, format!("an object whose keys throw {why}"));
-            };
-            let Some(name) = text_of(&key) else {
-                let why = "a key with one half of a surrogate pair";
-                return self.refuse_inside(is_first, why.to_owned());
-            };
-            if but.contains(&name.as_str()) {
-                continue;
-            }
-            if name.starts_with(PRIVATE) {
-                let why = format!("a key that begins with `{PRIVATE}`");
-                return self.refuse_inside(is_first, why);
-            }
-            self.path.push(name);
-            match object.get::<_, Value<'js>>(key) {
-                Ok(value) if value.is_undefined() => {}
-                Ok(value) => {
-                    let name = self.path.last().cloned().unwrap_or_default();
-                    self.key(&name, is_first);
-                    self.value(value)?;
-                }
-                Err(_) => {
-                    let name = self.path.last().cloned().unwrap_or_default();
-                    self.key(&name, is_first);
-                    let why = thrown(&ctx);
-                    self.refuse(format!("a getter that throws {why}"))?;
-                }
-            }
-            self.path.pop();
-        }
-        Ok(())
-    }
-
-    /// Something that is not JSON, where a key stands.
-    fn refuse_inside(&mut self, is_first: &mut bool, why: String) -> Result<(), NotJson> {
-        if self.mode == Mode::Shown {
-            self.key("", is_first);
-        }
-        self.refuse(why)
-    }
+    pointer
 }
 
 /// The text, unless it is not Unicode.

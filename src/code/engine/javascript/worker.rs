@@ -13,7 +13,7 @@ use std::rc::Rc;
 
 use rquickjs::context::EvalOptions;
 use rquickjs::promise::PromiseState;
-use rquickjs::{Context, Ctx, Function, Object, Persistent, Promise, Runtime, Value};
+use rquickjs::{Context, Ctx, Function, Object, Persistent, Promise, Runtime, Type, Value};
 use serde_json::json;
 
 use super::border::{Run, ToWorker, WorkerFault};
@@ -404,7 +404,6 @@ fn prelude<'js>(
     shared: &Rc<Shared>,
     run: &Run<'_>,
 ) -> rquickjs::Result<Prelude<'js>> {
-    let plain = Object::new(ctx.clone())?.get_prototype().ok_or(rquickjs::Error::Unknown)?;
     let kinds: Rc<RefCell<Option<Rc<Kinds<'js>>>>> = Rc::default();
     let (calls, sent) = (Rc::clone(&kinds), Rc::clone(shared));
     let send = move |ctx: Ctx<'js>, name: String, args: Vec<Value<'js>>, error: Object<'js>| {
@@ -422,20 +421,20 @@ fn prelude<'js>(
     let made: Function<'js> = ctx.eval_with_options(include_str!("prelude.js"), options)?;
     let bigint: Function<'js> = ctx.globals().get("BigInt")?;
     // To read the parameters, only this one is needed.
-    let kind = bigint.clone();
-    let first = Kinds { kind: kind.clone(), unbox: kind, bigint, plain: plain.clone() };
+    let first = Kinds { write: bigint.clone(), bigint };
     let params =
         Made { ctx, kinds: &first }.read(run.params.get()).map_err(|_| rquickjs::Error::Unknown)?;
     let send = Function::new(ctx.clone(), send)?;
     let print = Function::new(ctx.clone(), print)?;
     let seed = run.seed.to_vec();
-    let given: Object<'js> = made.call((send, print, params, clock(run.now_ms), seed))?;
-    let all = Rc::new(Kinds {
-        kind: given.get("kind")?,
-        unbox: given.get("unbox")?,
-        bigint: given.get("bigint")?,
-        plain,
-    });
+    let class_of = Function::new(ctx.clone(), |value: Value<'js>| match value.type_of() {
+        Type::Promise => "promise",
+        Type::Exception => "error",
+        _ => "",
+    })?;
+    let now = clock(run.now_ms);
+    let given: Object<'js> = made.call((send, print, params, now, seed, class_of))?;
+    let all = Rc::new(Kinds { bigint: given.get("bigint")?, write: given.get("write")? });
     *kinds.borrow_mut() = Some(Rc::clone(&all));
     let (is_assigned, dropped) = (given.get("isAssigned")?, given.get("dropped")?);
     Ok(Prelude { kinds: all, is_assigned, dropped, tick: given.get("tick")? })
