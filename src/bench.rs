@@ -1,4 +1,4 @@
-//! What only a bench can ask for: a server of the exec protocol without the line before it.
+//! Round trips of a server of the exec protocol, without the loading and planning before a call.
 //!
 //! `tests/bench/server.rs` is the one caller; nothing else compiles this.
 

@@ -40,12 +40,12 @@ pub(crate) const TERM_GRACE_MS: u64 = 2_000;
 pub(crate) const REAP_MS: u64 = 500;
 /// Time for a connection to come about in milliseconds, unless the tool says otherwise.
 pub(crate) const CONNECT_TIMEOUT_MS: u64 = 10_000;
-/// Longest wait between two tries in milliseconds that nobody but us decided.
+/// Longest wait between two tries where the server names none, in milliseconds.
 pub(crate) const BACKOFF_MAX_MS: u64 = 30_000;
 /// How long an exchange is waited for after its connection was closed, in milliseconds.
 #[cfg(feature = "http")]
 pub(crate) const NET_GRACE_MS: u64 = 500;
-/// How often whoever waits for a server that serves another call looks again, in milliseconds.
+/// How often a call looks for its turn at a server that serves another call, in milliseconds.
 pub(crate) const MCP_TURN_MS: u64 = 10;
 /// Time to start a server and read its list of tools at an import, in milliseconds: one that is
 /// fetched first takes its time.
@@ -55,7 +55,7 @@ pub(crate) const DEV_PATIENCE_MS: u64 = 1_000;
 /// How long after a look it looks once more, in milliseconds: what was written into a new folder
 /// before it was watched gave no sign.
 pub(crate) const DEV_AGAIN_MS: u64 = 500;
-/// How often a request is looked at that somebody waits for, in milliseconds.
+/// How often a process looks at the request or the run that it waits for, in milliseconds.
 pub(crate) const PENDING_LOOK_MS: u64 = 200;
 /// How long a connection to a run's proxy may take for the head of a request, and for the greeting
 /// in a tunnel, in milliseconds: a tool on this machine has both at once.

@@ -13,15 +13,15 @@ const HANG: usize = 4;
 /// The columns that a tab takes at most.
 const TAB: usize = 8;
 
-/// What a code for colours begins with; it ends with `m`.
+/// First character of a code for colours, which ends with `m`.
 const ESCAPE: char = '\u{1b}';
 
-/// What a text is made of, which says where the rest of a line goes on.
+/// The kind of a text, which says where the rest of a line goes on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Shape {
     /// Sentences, and rows of which the last column goes on below itself.
     Rows,
-    /// The same, where labels end at this column and one space stands behind them.
+    /// As `Rows`, but labels end at this column and one space stands behind them.
     Labels(usize),
     /// Markdown.
     Page,
@@ -153,7 +153,8 @@ fn lay_out(rows: &[Vec<String>], columns: usize, out: &mut String) {
     }
 }
 
-/// Whether a line is the rest of the sentence of the one before: in a paragraph, or behind `next:`.
+/// Returns true if the line `next` goes on with the sentence of `line`: in a paragraph, or behind a
+/// label.
 fn goes_on(line: &str, next: &str, shape: Shape) -> bool {
     let rest = next.trim_start();
     let begins_another = || rest.starts_with(['#', '|', '>', '<', '-', '*', '+', '`', '~']);

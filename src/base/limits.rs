@@ -15,7 +15,8 @@ pub(crate) const YAML_NODES: usize = 10_000;
 /// Most signs of a text of TOML or YAML that begin or part values: its readers take two hundred
 /// bytes for each before anything else can be counted.
 pub(crate) const DATA_SIGNS: usize = 150_000;
-/// The same of a lock: one as large as a lock may be has about twenty in each of its rows.
+/// As [`DATA_SIGNS`], of a lock: one as large as a lock may be has about twenty in each of its
+/// rows.
 pub(crate) const LOCK_SIGNS: usize = 330_000;
 /// Most values of a JSON text, from a caller, a tool or a server: each takes some hundred bytes of
 /// memory in the copies that a run makes of it, and a dense text of 16 MiB has as many.
@@ -61,19 +62,20 @@ pub(crate) const GIT_INDEX_BYTES: usize = 512 << 20;
 pub(crate) const INNER_NAMES: usize = 100_000;
 /// Bytes of a file that says where a repository lies: a path, and a word before it.
 pub(crate) const GIT_FILE_BYTES: u64 = 16 << 10;
-/// The same as work, in blocks of 128 bytes: a few seconds, and four times what OWASP asks for.
+/// Most work of scrypt for the passphrase of a private key, in blocks of 128 bytes: a few seconds,
+/// and four times what OWASP asks for.
 pub(crate) const SCRYPT_WORK: u64 = 1 << 22;
-/// The same in rounds of PBKDF2: a few seconds, and many times what OWASP asks for.
+/// Most rounds of PBKDF2 for such a passphrase: a few seconds, and many times what OWASP asks for.
 pub(crate) const PBKDF2_ROUNDS: u32 = 10_000_000;
 /// Most requests of tools that wait for a person: more than a person reads.
 pub(crate) const PENDING_WAITING: usize = 1_000;
-/// What their plans, with the parameters, may come to in bytes: they lie in the person's home.
+/// Most bytes of the plans of these requests, with the parameters: they lie in the person's home.
 pub(crate) const PENDING_BYTES: u64 = 64 << 20;
 /// Decided requests that are kept to be looked at.
 pub(crate) const PENDING_KEPT: usize = 500;
 /// Shown of an answer that is none, in bytes (exec-protocol 2).
 pub(crate) const SHOWN_BYTES: usize = 200;
-/// Lines of standard error that reach the log for one call: a flood helps nobody.
+/// Lines of standard error that reach the log for one call: a flood is of no use.
 pub(crate) const NOTE_LINES: usize = 200;
 /// Kept of the body of an HTTP answer, in bytes, unless the tool asks for less: as of a process.
 pub(crate) const ANSWER_BYTES: u64 = OUTPUT_BYTES as u64;
@@ -93,8 +95,8 @@ pub(crate) const LISTED_FILES: usize = 200_000;
 pub(crate) const MESSAGE_CHARS: usize = 400;
 /// Most near names offered with a "not found".
 pub(crate) const NEAR_NAMES: usize = 3;
-/// Longest name that near ones are looked for, and longest that is offered, in bytes: telling two
-/// names apart costs the product of their lengths, and nobody means a longer one by a slip.
+/// Longest name that near ones are looked for, and longest that is offered, in bytes: comparing two
+/// names costs the product of their lengths, and a longer one is hardly a slip.
 pub(crate) const NEAR_BYTES: usize = 2 * ID_BYTES;
 /// Longest directory walk below a kind's folder: ids have at most 16 segments.
 pub(crate) const WALK_DEPTH: usize = ID_SEGMENTS;
@@ -171,14 +173,16 @@ pub(crate) const CODE_CHAIN: u64 = 20;
 pub(crate) const CODE_BYTES: usize = 1 << 20;
 /// Most patterns of what a snippet may reach, and most faults of a request that are told.
 pub(crate) const CODE_PATTERNS: usize = 256;
-/// What the arguments of all open calls of a snippet may come to, in bytes with 64 for each value:
-/// rye holds some copies of each until it ends. The largest single call takes less than half.
+/// Most bytes of the arguments of all open calls of a snippet, with 64 for each value: rye holds
+/// some copies of each until its call ends. The largest single call takes less than half.
 #[cfg(feature = "code")]
 pub(crate) const CODE_OPEN_BYTES: usize = 64 << 20;
-/// The same where an agent reads them: it wants what the snippet made of the results.
+/// Most bytes of arguments and results in the records of a snippet that an agent runs: it wants
+/// what the snippet made of the results.
 #[cfg(all(feature = "code", feature = "mcp"))]
 pub(crate) const MCP_RECORDS_BYTES: usize = 2 << 10;
-/// The same of a saved snippet, whose records go with the result of a tool.
+/// Most bytes of arguments and results in the records of a saved snippet, which go with the result
+/// of a tool.
 #[cfg(feature = "code")]
 pub(crate) const CODE_SAVED_RECORDS_BYTES: usize = 64 << 10;
 /// Saved snippets that run within each other: one that calls itself ends, and what people write by
@@ -188,8 +192,8 @@ pub(crate) const CODE_NESTED: usize = 4;
 /// Saved snippets below one that run at once: each is a process with memory of its own.
 #[cfg(feature = "code")]
 pub(crate) const CODE_NESTED_AT_ONCE: usize = 16;
-/// What the answers to calls of a snippet that waits for a person take in the registry, in bytes: a
-/// snippet that was given more cannot wait (code-mode 3).
+/// Most bytes of the answers to calls that the registry keeps for a snippet which waits for a
+/// person: a snippet that was given more cannot wait (code-mode 3).
 #[cfg(feature = "code")]
 pub(crate) const CODE_JOURNAL_BYTES: usize = 4 << 20;
 /// Longest line between rye and the worker of a snippet, in bytes: as long as one of a server.
@@ -202,7 +206,7 @@ pub(crate) const SNIPPET_MESSAGE_BYTES: usize = 8 << 10;
 /// Most calls of an error's stack that are told.
 #[cfg(feature = "code")]
 pub(crate) const SNIPPET_FRAMES: usize = 32;
-/// The same where the model of a thread reads them.
+/// Most bytes of arguments and results in the records of a snippet that the model of a thread runs.
 #[cfg(feature = "code")]
 pub(crate) const THREAD_SNIPPET_RECORDS_BYTES: usize = 2 << 10;
 /// Longest text inside of one, in characters (threads 4.3).
@@ -236,7 +240,7 @@ pub(crate) const THREAD_LINE_BYTES: usize = 64 << 20;
 /// Deepest nesting of JSON that rye wrote: what it was given stands some levels deeper there.
 pub(crate) const KEPT_DEPTH: usize = 2 * DATA_DEPTH;
 
-/// What is kept of each output of such a command, in bytes: many times what a model is given.
+/// Most bytes kept of each output of a command in a workspace: many times what a model is given.
 pub(crate) const WORKSPACE_OUTPUT_BYTES: usize = 1 << 20;
 /// Most streams of one call of a tool in its sandbox: each has a thread.
 pub(crate) const BACKEND_STREAMS: usize = 16;

@@ -11,12 +11,12 @@ use serde_json::Value;
 
 use super::json_spelling::{spellings, without_escapes};
 
-/// What stands for a secret.
+/// The text that stands for a secret.
 const MASK: &[u8] = b"***";
 /// A line of a secret of many lines is masked alone from this length on, in bytes: logs break
 /// texts.
 const LINE: usize = 8;
-/// What is held back of a stream is a multiple of this, in bytes.
+/// The number of bytes held back of a stream is a multiple of this one.
 const LAG: usize = 1 << 10;
 
 /// JSON may stand in a string of JSON, and so on; so many levels are looked through.
@@ -54,7 +54,7 @@ impl Mask {
         Self { secrets, found }
     }
 
-    /// Whether there is no secret to look for.
+    /// Returns true if there is no secret to look for.
     pub(crate) fn is_empty(&self) -> bool {
         self.secrets.is_empty()
     }
@@ -83,7 +83,7 @@ impl Mask {
     }
 
     /// The text without the secrets, also where it holds JSON that spells one of them with escapes.
-    /// What is JSON as a whole stays JSON; of another text with such a secret the escapes are
+    /// A text that is JSON as a whole stays JSON; in another one with such a secret the escapes are
     /// undone.
     pub(crate) fn words(&self, text: &str) -> String {
         let mut shown = self.text(text);
@@ -123,8 +123,7 @@ impl Mask {
         self.secrets.iter().map(Vec::len).max().unwrap_or(1) - 1
     }
 
-    /// The same of the bytes from this place on, where those before it are known and not to be
-    /// shown.
+    /// As [`Self::bytes`], but from this place on: the bytes before it are known and are not shown.
     pub(crate) fn after(&self, bytes: &[u8], from: usize, cut: bool) -> Vec<u8> {
         if self.secrets.is_empty() {
             return bytes[from..].to_vec();

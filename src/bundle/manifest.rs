@@ -142,7 +142,7 @@ fn malformed(why: String) -> BundleError {
     BundleError::Malformed { path: "bundle.json".into(), why }
 }
 
-/// Whether these paths may lie in one bundle.
+/// Refuses paths that may not lie in one bundle.
 fn check_paths<'p>(paths: impl Iterator<Item = &'p str>) -> Result<(), BundleError> {
     // Every folder and file by what it is where case does not count.
     let mut seen: HashMap<String, (&str, bool)> = HashMap::new();

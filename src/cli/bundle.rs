@@ -49,7 +49,7 @@ enum Verb {
         /// The space whose items are packed; by default the project
         #[arg(long, value_name = "SPACE", value_parser = super::value_parsers::space())]
         space: Option<Space>,
-        /// Write FILE.oms.sig as well, a signature by `OpenSSF` Model Signing for whoever has no
+        /// Write FILE.oms.sig as well, a signature by `OpenSSF` Model Signing for people without
         /// rye: a private key on P-256, P-384 or P-521, as PEM
         #[arg(long, value_name = "KEY")]
         oms: Option<PathBuf>,

@@ -53,7 +53,7 @@ struct Run {
     /// The snippet; `-` reads it from standard input
     #[arg(value_name = "FILE|-")]
     file: String,
-    /// What it finds as `params`: one JSON object, `@FILE`, or `-` for standard input
+    /// The snippet's `params`: one JSON object, `@FILE`, or `-` for standard input
     #[arg(long, value_name = "JSON|@FILE")]
     params: Option<String>,
     /// `javascript` or `typescript`; by default what the file's name says
@@ -288,7 +288,7 @@ fn folder(named: &std::path::Path) -> Result<PathBuf, Failure> {
 
 /// Shows what a snippet prints, as it comes.
 pub(super) fn show(stream: PrintStream, text: &str, is_terminal: bool) {
-    // Whoever reads standard output may have seen enough; the result says the rest.
+    // The reader of standard output may have seen enough; the result says the rest.
     let _ = match stream {
         PrintStream::Stdout if !is_terminal => {
             let mut to = io::stdout().lock();

@@ -13,7 +13,7 @@ use crate::base::text::{escape, escape_line};
 use crate::diagnostic::{Failure, Paint, Style};
 use crate::rye::DetailLevel;
 
-/// Describe an item for whoever wants to call it: in short, with what it takes, or in full
+/// Describe an item for its callers: in short, with what it takes, or in full
 #[derive(clap::Args)]
 pub(super) struct Args {
     /// The item, such as `tool:rye/bash`

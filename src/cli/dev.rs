@@ -44,7 +44,7 @@ pub(super) struct Args {
     /// How the tool is held: `auto`, `bwrap`, `landlock`, or `off` where your policy lets it out
     #[arg(long, default_value = "auto", value_name = "LEVEL", value_parser = wanted)]
     sandbox: SandboxChoice,
-    /// Sign what you change also where nobody is at a terminal; what waits for a key press, waits
+    /// Sign what you change also without a terminal; what waits for a key press, waits
     #[arg(long)]
     unattended: bool,
 }

@@ -29,8 +29,8 @@ pub(super) struct Args {
 enum Format {
     /// A directive as a skill of the Agent Skills format
     ///
-    /// The directive, and the tool that gives out its files, are verified first. What you get
-    /// carries no signature unless you give a key: whoever has the folder may change it.
+    /// The directive, and the tool that gives out its files, are verified first. The folder that
+    /// you get carries no signature unless you give a key: others may change it.
     #[command(after_help = "examples:\n  rye export skill skills/word_count --to out\n  \
         rye export skill skills/word_count --to out --oms key.pem")]
     Skill {

@@ -48,7 +48,7 @@ enum Verb {
         #[arg(value_name = "ID")]
         id: String,
     },
-    /// Say no; whoever waits is told why
+    /// Say no; the caller is told why
     Reject {
         #[arg(value_name = "ID")]
         id: String,
@@ -285,7 +285,7 @@ fn approve_signature(
     Ok(Exit::DONE)
 }
 
-/// What a request for a signature is about, as far as it still is what was asked for.
+/// Shows a request for a signature, as far as it still is what was asked for.
 fn show_signature(
     request: &PendingRequest,
     wanted: &SignRequest,

@@ -47,8 +47,8 @@ pub(super) struct Args {
     /// Every item of the space
     #[arg(long, conflicts_with = "items")]
     all: bool,
-    /// With a glob, a folder or `--all`: also what somebody else signed and is refused as it is;
-    /// what carries a good signature of somebody else is signed by its name alone
+    /// With a glob, a folder or `--all`: also what others signed and is refused as it is; what
+    /// carries a good signature of another person is signed by its name alone
     #[arg(long)]
     others: bool,
     /// The space whose copy is signed; by default the project, and for a ref your user space too

@@ -33,8 +33,8 @@ pub(super) struct Args {
     /// key signed does not count, and files that cannot be items count as failures
     #[arg(long)]
     ci: bool,
-    /// By these keys alone, in the place of what your user space says: PEM files, trust documents,
-    /// or whole fingerprints that the project proposes. Takes no key of one's own, nor an accepted
+    /// By these keys alone, instead of what your user space says: PEM files, trust documents, or
+    /// whole fingerprints that the project proposes. Takes no key of one's own, nor an accepted
     /// project
     #[arg(long, value_name = "FILE|FINGERPRINT", requires = "ci", num_args = 1..)]
     trust: Vec<String>,

@@ -37,7 +37,7 @@ const CODE_CHAIN_MAX: u64 = 1_000;
 #[cfg(feature = "code")]
 const CODE_CALLS_MAX: u64 = 10_000;
 
-/// What a snippet prints and gives, in bytes, unless it is configured otherwise: a model reads it.
+/// Most bytes that a snippet prints and gives, unless it is configured otherwise: a model reads it.
 #[cfg(feature = "code")]
 const CODE_OUTPUT_BYTES: u64 = 256 << 10;
 

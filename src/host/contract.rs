@@ -1,4 +1,4 @@
-//! What every host promises: one function a promise, held against each implementation.
+//! The promises of every host: one function a promise, held against each implementation.
 //!
 //! Another host joins by one line `contract!` below. What differs between hosts, such as who ends a
 //! process that left its group, stands under its own name at the end.
@@ -44,7 +44,7 @@ fn number(bytes: &[u8]) -> u32 {
     text(bytes).trim().parse().unwrap()
 }
 
-/// Whether a process of that number exists and is not a zombie; its end may take a moment.
+/// Returns true if the process is still there after a second, and is not a zombie.
 fn runs(pid: u32) -> bool {
     for _ in 0..100 {
         let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
@@ -105,7 +105,7 @@ fn the_child_gets_three_descriptors_and_no_other(host: &dyn Host) {
     // The fourth is the folder that `ls` itself looks into.
     let list = sh("exec ls /proc/self/fd");
     assert_eq!(text(&run(host, &list).stdout), "0\n1\n2\n3\n");
-    // Left open by somebody who did not think of children.
+    // A file that is left open for children by mistake.
     let file = std::fs::File::open("/dev/null").unwrap();
     let open = rustix::io::dup(&file).unwrap();
     let flags = rustix::io::fcntl_getfd(&open).unwrap();
@@ -485,8 +485,8 @@ fn nothing_that_left_its_group_is_left(host: &dyn Host) {
     }
 }
 
-/// Inside somebody else's process rye kills no process that was there before, and so not what left
-/// its group either; the answer does not wait for it.
+/// Inside the process of another program rye kills no process that was there before, and so not one
+/// that left its group either; the answer does not wait for it.
 #[test]
 fn what_left_its_group_survives_in_somebodys_process_and_holds_nothing() {
     let ended = run(&Os::new(false), &sh("setsid sleep 60 & echo $!; sleep 0.2"));

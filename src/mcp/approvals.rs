@@ -1,5 +1,5 @@
-//! Asking the person at the client what a tool asks (exec-protocol 4), where whoever started the
-//! server allowed it and the client can. What is not decided there waits for `rye pending`.
+//! Asking the person at the client what a tool asks (exec-protocol 4), where the server was started
+//! so that it may and the client can. What is not decided there waits for `rye pending`.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -28,7 +28,7 @@ use crate::rye::Rye;
 #[cfg(feature = "mcp")]
 const MCP_QUESTION_BYTES: usize = 8 << 10;
 
-/// What the one question of a call is named, from 2026-07-28 on.
+/// The name of the one question of a call, from 2026-07-28 on.
 const QUESTION: &str = "approval";
 
 /// Requests of tools that clients were asked about in the answer to a call, from 2026-07-28 on, and
@@ -51,13 +51,14 @@ impl Asked {
         }
     }
 
-    /// Whether the client was asked about this request in the answer to this very call.
+    /// Returns true if the client was asked about this request in the answer to this very call.
     pub(super) fn knows(&self, id: &str, call: Digest) -> bool {
         self.calls.get(id) == Some(&call)
     }
 }
 
-/// What a call asks for, so that the answer to a question is about the same call.
+/// The digest of the tool and the arguments of a call: the answer to a question must be about the
+/// same ones.
 pub(super) fn call_digest(request: &CallToolRequestParams) -> Digest {
     let arguments = json!(request.arguments).to_string();
     Digest::of_parts(&[request.name.as_bytes(), b"\0", arguments.as_bytes()])
@@ -70,7 +71,7 @@ pub(super) fn waiting_id(answer: &Answer) -> Option<String> {
     is_pending.then(|| id.to_owned())
 }
 
-/// Whether the client shows forms to its person.
+/// Returns true if the client shows forms to its person.
 pub(super) fn can_ask(context: &RequestContext<RoleServer>) -> bool {
     let can = context.client_capabilities().and_then(|can| can.elicitation);
     can.is_some_and(|can| can.form.is_some() || can.url.is_none())
@@ -92,7 +93,10 @@ pub(super) fn question_as_result(question: String, id: &str) -> InputRequiredRes
     InputRequiredResult::new(Some(questions), Some(id.to_owned()))
 }
 
-/// What the person said, where the client brings it; an error where it cannot be read.
+/// Returns the person's answer, where the client brings one.
+///
+/// # Errors
+/// The answer cannot be read.
 pub(super) fn said(
     responses: Option<InputResponses>,
 ) -> Result<Option<ElicitationAction>, serde_json::Error> {

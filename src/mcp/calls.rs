@@ -27,7 +27,7 @@ use crate::rye::{
 use crate::trace::{Event, Recorder, Sink};
 
 /// Most items that one call of an MCP client names to be verified: each is a chain that is read and
-/// judged, and whoever has more asks for a pattern.
+/// judged, and a client with more of them asks for a pattern.
 #[cfg(feature = "mcp")]
 const MCP_ITEMS: usize = 2_000;
 

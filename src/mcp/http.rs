@@ -34,7 +34,7 @@ use crate::base::limits::MCP_WAITING;
 use crate::diagnostic::Failure;
 
 /// How long a client may take for the body of an HTTP request, in milliseconds: one on this machine
-/// needs less for the largest, and who never ends keeps nobody else out.
+/// needs less for the largest, and one that never ends keeps no other out.
 #[cfg(feature = "mcp")]
 const MCP_BODY_MS: u64 = 10_000;
 

@@ -14,7 +14,7 @@ use tokio::time::timeout;
 
 use super::server::held;
 
-/// How long a call goes on over HTTP when nobody reads its answer, in milliseconds: a client is
+/// How long a call goes on over HTTP without a reader of its answer, in milliseconds: a client is
 /// told to come back after three seconds.
 #[cfg(feature = "mcp")]
 const MCP_LOST_MS: u64 = 5_000;

@@ -26,7 +26,7 @@ use super::session::{Session, versions};
 use crate::diagnostic::Failure;
 
 /// How long calls may go on when the client of an MCP server has closed our input, in milliseconds:
-/// what was asked just before is answered, and nothing is left running for nobody.
+/// requests from just before are answered, and no call runs on without a client.
 #[cfg(feature = "mcp")]
 const MCP_GONE_MS: u64 = 1_000;
 

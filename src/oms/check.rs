@@ -1,11 +1,11 @@
-//! Whether files that are held in memory are the signed ones.
+//! Compares files that are held in memory with the signed ones.
 
 use std::collections::BTreeMap;
 
 use super::error::OmsError;
 use super::statement::{Piece, SignedFiles};
 
-/// What of a folder is signed, and what is not.
+/// A folder whose signed files are all there and unchanged.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Checked {
     /// Files that the signature does not list and does not leave out either, where the caller asked
@@ -50,7 +50,7 @@ impl SignedFiles {
         }
     }
 
-    /// Whether the pieces, in their order, are all of the file.
+    /// Returns true if the pieces, in their order, are the whole file.
     fn are_all_of(&self, pieces: &[Piece], bytes: &[u8]) -> bool {
         let length = bytes.len() as u64;
         let reaches =

@@ -46,7 +46,7 @@ pub(crate) struct OmsSignature {
 pub(super) enum SaysBy {
     /// The owner of a key, perhaps with its fingerprint; older files have none.
     Key { fingerprint: Option<String> },
-    /// Whoever the certificate names, by the word of an authority and a log.
+    /// The person or workflow that the certificate names, by the word of an authority and a log.
     Sigstore(Box<SigstoreMaterial>),
 }
 
@@ -58,7 +58,7 @@ struct Wire<M> {
     dsse_envelope: WireEnvelope,
 }
 
-/// What a signature by the method `sigstore` comes with (`sigstore_bundle.proto`, version 0.3, and
+/// The material of a signature by the method `sigstore` (`sigstore_bundle.proto`, version 0.3, and
 /// `sigstore_rekor.proto`). Numbers are texts there.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
@@ -289,7 +289,7 @@ impl OmsSignature {
         written(&material, envelope)
     }
 
-    /// What the file says it signs. Nobody is known to have signed it.
+    /// The payload as the file gives it; its signature is not checked.
     #[cfg(feature = "sigstore")]
     pub(super) fn unchecked_payload(&self) -> &[u8] {
         &self.payload

@@ -1,11 +1,11 @@
-//! What the readers of a signature promise of any bytes.
+//! The promises of the readers of a signature, for any bytes.
 
 use super::envelope::OmsSignature;
 use super::signer::KnownSigner;
 use super::statement::{SignedFiles, is_canonical};
 
-/// Whatever the bytes are, nobody is known to have signed them; a signature file that was read is
-/// written and read as the same; and a statement lists plain paths that it does not leave out.
+/// Asserts that no signature counts without a known signer; that a signature file that was read is
+/// written and read as the same; and that a statement lists plain paths that it does not leave out.
 pub(crate) fn signature(bytes: &[u8]) {
     if let Ok(read) = OmsSignature::read(bytes) {
         assert!(read.check(&[], None).is_err());

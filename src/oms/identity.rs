@@ -15,7 +15,7 @@ const IDENTITY_BYTES: usize = 1 << 10;
 const TRUSTED_ROOT_BYTES: usize = 256 << 10;
 
 /// An identity and the issuer that vouched for it when the certificate was made. One without the
-/// other is nobody: each issuer may give the same address to another person.
+/// other names no person: each issuer may give the same address to another one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SignerIdentity {
     pub(super) identity: String,
@@ -50,7 +50,7 @@ impl SignerIdentity {
         format!("`{}` of the issuer `{}`", self.identity, self.issuer)
     }
 
-    /// Whether it is a URI, as of a workflow; else it is an address of electronic mail.
+    /// Returns true if it is a URI, as of a workflow; else it is an address of electronic mail.
     #[cfg(feature = "sigstore")]
     pub(super) fn is_uri(&self) -> bool {
         self.identity.contains("://")

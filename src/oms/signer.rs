@@ -13,7 +13,7 @@ use super::statement::SignedFiles;
 /// A signer that the person knows: a key, or an identity with its issuer.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct KnownSigner {
-    /// What the person calls them.
+    /// The person's own name for the signer.
     name: Option<String>,
     is: Known,
 }
@@ -27,7 +27,7 @@ enum Known {
 /// Who made a signature that was checked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct OmsSigner {
-    /// What the person calls the signer, where they named them.
+    /// The person's own name for the signer, where they gave one.
     pub(crate) name: Option<String>,
     /// `key` or `sigstore`.
     pub(crate) method: &'static str,
@@ -78,7 +78,7 @@ impl KnownSigner {
         }
     }
 
-    /// The signer that an issuer knows as somebody.
+    /// The signer with an identity that an issuer vouches for.
     pub(crate) fn of_identity(name: Option<String>, who: SignerIdentity) -> Self {
         Self { name, is: Known::Identity(who) }
     }
@@ -130,8 +130,8 @@ impl OmsSignature {
         })
     }
 
-    /// What is signed is read before it is known to be signed, for the digest of the whole; it is
-    /// given out afterwards alone.
+    /// Reads the signed files before their signature is checked, since the check needs their
+    /// digest; they are returned only if it holds.
     #[cfg(feature = "sigstore")]
     fn by_sigstore(
         &self,

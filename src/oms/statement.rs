@@ -1,4 +1,4 @@
-//! What a signature signs: an in-toto statement that lists files with their digests, OMS 1.0
+//! The in-toto statement that a signature signs: it lists files with their digests, OMS 1.0
 //! sections 5 and 6.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,7 +17,7 @@ pub(super) const PREDICATE: &str = "https://model_signing/signature/v1.0";
 /// That of release 0.2 of the first implementation, whose statements list files elsewhere.
 const OLDER_PREDICATE_TYPE: &str = "https://model_signing/Digests/v0.1";
 
-/// What is never signed, at the top of the folder (section 6.2).
+/// Names at the top of the folder that are never signed (section 6.2).
 pub(super) const NEVER_SIGNED: [&str; 4] = [".git", ".gitattributes", ".github", ".gitignore"];
 
 /// The files that a signature lists, and which others there may be beside them.
@@ -80,8 +80,8 @@ pub(super) fn root_digest<'d>(digests: impl Iterator<Item = &'d [u8]>) -> String
     hex::encode(whole.finalize())
 }
 
-/// Whether a path is the one way to write it: relative, with `/`, without empty parts, `.` and
-/// `..` (section 6.1.2).
+/// Returns true if a path is written in its one form: relative, with `/`, without empty parts, `.`
+/// and `..` (section 6.1.2).
 pub(super) fn is_canonical(path: &str) -> bool {
     !path.contains('\0') && path.split('/').all(|part| !matches!(part, "" | "." | ".."))
 }
@@ -226,18 +226,19 @@ impl SignedFiles {
         Ok(())
     }
 
-    /// Whether a path is one that the signature leaves out, or lies below one.
+    /// Returns true if the signature leaves out the path or a folder above it.
     pub(crate) fn ignores(&self, path: &str) -> bool {
         let folders = path.match_indices('/').map(|(at, _)| &path[..at]);
         folders.chain([path]).any(|path| self.ignored.contains(path))
     }
 
-    /// Whether a path is one of the files.
+    /// Returns true if the signature lists the path.
     pub(crate) fn lists(&self, path: &str) -> bool {
         self.files.contains_key(path)
     }
 
-    /// Whether a link counts as the file that it leads to; else there may be none.
+    /// Returns true if a link counts as the file that it leads to; else the folder may have no
+    /// links.
     pub(crate) fn follows_links(&self) -> bool {
         self.follows_links
     }
@@ -250,7 +251,7 @@ fn whole(number: &serde_json::Number) -> Option<u64> {
     rest.bytes().all(|digit| digit == b'0').then(|| digits.parse().ok())?
 }
 
-/// Whether a payload is one of the release whose statements are not read.
+/// Returns true if a payload is of the release whose statements are not read.
 fn says_older(payload: &[u8]) -> bool {
     let said = serde_json::from_slice::<serde_json::Value>(payload).ok();
     said.is_some_and(|said| said["predicateType"] == OLDER_PREDICATE_TYPE)

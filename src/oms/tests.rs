@@ -243,7 +243,7 @@ fn other_fields(whole: &Value) -> Vec<(String, Value)> {
     rows
 }
 
-/// What a signer who is known may still not say.
+/// Statements that are refused although their signer is known.
 #[test]
 fn a_statement_that_is_signed_and_means_two_things_or_leads_elsewhere_is_refused() {
     let whole = statement(&own_signature());

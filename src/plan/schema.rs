@@ -1,8 +1,8 @@
 //! Checking a value against a JSON Schema, in bounded work.
 //!
-//! A schema comes from whoever wrote the item, often from a server of somebody else. So each of its
-//! parts carries a keyword of rye's own that counts: past so many steps, past the call's time, or
-//! when the call is to end, the check is left at once.
+//! A schema comes from the author of the item, often from the server of another person. So each of
+//! its parts carries a keyword of rye's own that counts: past so many steps, past the call's time,
+//! or when the call is to end, the check is left at once.
 
 use std::cell::RefCell;
 use std::fmt::Write;
@@ -31,8 +31,8 @@ const SCHEMA_PATTERN_BYTES: usize = 1 << 18;
 const VIOLATIONS: usize = 100;
 const VIOLATIONS_BYTES: usize = 64 << 10;
 
-/// Most steps of listing all that is wrong with one value; beyond it the first fault is told.
-/// What is listed counts by its size, so that it stays below 16 MiB.
+/// Most steps of listing all that is wrong with one value; beyond it the first fault is told. Each
+/// fault counts by its size, so that the list stays below 16 MiB.
 const LIST_STEPS: u64 = 2_000_000;
 
 /// Most steps of checking one value: about a second.
@@ -53,13 +53,13 @@ const MESSAGE_CHARS: usize = 300;
 /// Bytes that a listing may keep for one step.
 const KEPT_A_STEP: usize = 8;
 
-/// What a listing takes for one fault, beside its place: some hundred bytes.
+/// Steps of a listing for one fault, beside its place: some hundred bytes.
 const FAULT_STEPS: u64 = 80;
 
 /// A JSON Schema that can be checked against.
 pub(super) struct Schema {
     validator: Validator,
-    /// Whether some part of it asks that items differ.
+    /// Some part of it asks that items differ.
     compares_items: bool,
 }
 
@@ -136,8 +136,8 @@ impl Schema {
         })
     }
 
-    /// What of a value does not fit: the first [`VIOLATIONS`], of [`VIOLATIONS_BYTES`] in all, and
-    /// a line that says so where there are more. Only one where listing them takes too many steps.
+    /// The violations in a value: the first [`VIOLATIONS`], of [`VIOLATIONS_BYTES`] in all, and a
+    /// line that says so where there are more. Only one where listing them takes too many steps.
     ///
     /// # Errors
     /// [`SchemaStop`]
@@ -222,7 +222,7 @@ fn counted(schema: &Value, parts: &Subschemas<'_>) -> Value {
     }
 }
 
-/// What one part of a schema costs, each time it is applied to a value.
+/// The cost of one part of a schema, each time it is applied to a value.
 struct Step {
     /// Names and listed values that a value is held against.
     own: u64,
@@ -232,14 +232,14 @@ struct Step {
     whole: bool,
     /// Faults that it can find in one value.
     faults: u64,
-    /// What those repeat of the part itself, as steps.
+    /// Steps for what those repeat of the part itself.
     repeated: u64,
 }
 
 impl Step {
     fn new(parent: &Map<String, Value>) -> Self {
         let held = ["enum", "const", "required", "dependentRequired"];
-        // A part that fails is left before it counts, so whoever tries it counts for it.
+        // A part that fails is left before it counts, so the part that tries it counts for it.
         let tried = ["allOf", "anyOf", "oneOf", "not", "if", "then", "else", "contains"];
         let names = parent.get("properties").and_then(Value::as_object).map_or(0, Map::len);
         let all = held.iter().chain(&tried).filter_map(|key| parent.get(*key));
@@ -255,7 +255,7 @@ impl Step {
         }
     }
 
-    /// What listing the faults of a value takes, beside finding them.
+    /// Steps of listing the faults of a value, beside those of finding them.
     fn listed(&self, value: &Value, fault: u64) -> u64 {
         // Names that may not be there are told.
         let names = value.as_object().map_or(0, |map| map.keys().map(String::len).sum());
@@ -315,14 +315,14 @@ fn values_in(value: &Value) -> u64 {
     }
 }
 
-/// What holding each pair of the numbers that no machine word holds against each other takes, as
-/// steps: the validator does so for `uniqueItems`, digit by digit, and looks at no clock meanwhile.
+/// Steps of comparing each pair of the numbers that no machine word holds: the validator does so
+/// for `uniqueItems`, digit by digit, and looks at no clock meanwhile.
 fn pairs_of_wide_numbers(value: &Value) -> u64 {
     let (count, digits) = wide_numbers(value);
     count.saturating_mul(digits)
 }
 
-/// Whether an object somewhere in a schema has the key.
+/// Returns true if an object somewhere in a schema has the key.
 fn mentions(schema: &Value, key: &str) -> bool {
     match schema {
         Value::Array(items) => items.iter().any(|item| mentions(item, key)),
@@ -373,14 +373,14 @@ impl<'i> Keyword<'i> for Step {
     }
 }
 
-/// What one check may still take.
+/// The steps and the time that are left of one check.
 struct Meter {
     left: u64,
     looked: u64,
-    /// What keeping a fault takes.
+    /// Steps of keeping a fault.
     fault: u64,
     until: Instant,
-    /// Held while the check goes on; what waits there is left to whoever listens next.
+    /// Held while the check goes on; signals that wait there are left to the next listener.
     signals: Option<Signals>,
 }
 
@@ -494,7 +494,7 @@ mod tests {
         };
         assert_eq!(check(&schema, &list(&|n| n.to_string(), 20_000)), Ok(0));
         assert_eq!(check(&schema, &list(&|n| format!("{n}.5"), 3_000)), Ok(0));
-        // As many large numbers as somebody may mean.
+        // As many large numbers as a person may mean.
         assert_eq!(check(&schema, &list(&|n| format!("{}{n}", "7".repeat(78)), 50)), Ok(0));
         for exponent in ["1e", "1e-"] {
             let far = |n: usize| format!("{exponent}{}", 400 + n);

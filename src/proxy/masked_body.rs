@@ -12,8 +12,8 @@ use super::reach::Connection;
 use crate::base::Mask;
 use crate::base::mask::StreamMask;
 
-/// A body in which no secret is left, also where it came in pieces. Whoever asked may have chosen
-/// parts of it, so its pieces do not tell what begins like a secret: see
+/// A body in which no secret is left, also where it came in pieces. The tool that asked may have
+/// chosen parts of it, so its pieces do not tell what begins like a secret: see
 /// [`StreamMask::lagging`]. Trailers are left out.
 pub(super) struct MaskedBody {
     body: Incoming,

@@ -39,8 +39,8 @@ fn percent(secret: &str, is_upper: bool) -> Zeroizing<String> {
     out
 }
 
-/// What of the secret's base64 is the same whatever stands around it, if so many bytes before it
-/// share its first group.
+/// The part of the secret's base64 that is the same whatever stands around it, if so many bytes
+/// before it share its first group.
 fn base64_core(secret: &str, before: usize, engine: &impl Engine) -> Zeroizing<String> {
     let mut bytes = Zeroizing::new(vec![0; before]);
     bytes.extend_from_slice(secret.as_bytes());

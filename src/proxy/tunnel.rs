@@ -14,8 +14,8 @@ use super::reach::Wire;
 #[cfg(feature = "http")]
 const PROXY_DOWN_BYTES: usize = 256 << 10;
 
-/// What a run's proxy reads at once of a tunnel, from the child and to it, in bytes: a download
-/// through buffers of a quarter of this takes a tenth longer.
+/// Bytes that a run's proxy reads at once of a tunnel, from the child and to it: a download through
+/// buffers of a quarter of this takes a tenth longer.
 #[cfg(feature = "http")]
 const PROXY_UP_BYTES: usize = 64 << 10;
 

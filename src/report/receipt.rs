@@ -44,7 +44,7 @@ pub(crate) struct RunRecord {
     pub(crate) params: Sha256,
     /// Every link that ran, the tool first.
     pub(crate) chain: Vec<LinkRecord>,
-    /// What was verified beside them: modules with a signature of their own, and config.
+    /// The items verified beside them: modules with a signature of their own, and config.
     pub(crate) dependencies: Vec<LinkRecord>,
     /// The program's paths and digest, as in the plan.
     pub(crate) interpreter: Value,
@@ -59,14 +59,14 @@ pub(crate) struct RunRecord {
     pub(crate) stderr: Option<OutputRecord>,
     /// The answer to an HTTP request.
     pub(crate) response: Option<ResponseRecord>,
-    /// What dev mode let through.
+    /// The faults that dev mode let through.
     pub(crate) warnings: Vec<WarningRecord>,
     /// The sandbox that was in force.
     pub(crate) sandbox: Value,
-    /// What went through rye's proxy, where the tool was held to hosts or services.
+    /// The traffic through rye's proxy, where the tool was held to hosts or services.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) traffic: Option<Value>,
-    /// What was called, where the tool is a snippet.
+    /// The calls of the tool, where it is a snippet.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) calls: Vec<CallRecord>,
 }
@@ -94,7 +94,7 @@ pub(crate) struct LinkRecord {
     pub(crate) space: String,
 }
 
-/// What came out of one stream.
+/// The output of one stream.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct OutputRecord {
@@ -119,7 +119,7 @@ pub(crate) struct WarningRecord {
     pub(crate) code: String,
 }
 
-/// What a receipt says beside the plan.
+/// The facts of a run that a receipt holds beside the plan.
 pub(crate) struct Ran<'a> {
     pub(crate) run_id: &'a str,
     pub(crate) plan_digest: Digest,

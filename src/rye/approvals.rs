@@ -44,13 +44,13 @@ impl Approval {
         Self { snippet: Some(snippet), ..self }
     }
 
-    /// A hook wants other arguments than the approved ones, which nobody replaces.
+    /// The failure where a hook wants other arguments than the approved ones.
     pub(crate) fn replaced(&self) -> Failure {
         let why = "a hook wants other arguments than those that were approved".into();
         RegistryError::Drifted { id: self.id.clone(), why }.into()
     }
 
-    /// What was planned then is not what would run now.
+    /// The failure where another plan would run now than the one that waited.
     pub(crate) fn drifted(&self, error: &PlanError) -> Failure {
         RegistryError::Drifted { id: self.id.clone(), why: error.to_string() }.into()
     }
@@ -152,11 +152,11 @@ impl Approvals<'_> {
         Ok(())
     }
 
-    /// What a run kept is rejected where a hook refuses the run behind it: whoever called is not
-    /// told of the request, so nobody is to decide it.
+    /// Rejects the request that a run kept, where a hook refuses the run behind it: the caller is
+    /// not told of the request, so no person is to decide it.
     ///
     /// # Errors
-    /// What the hook said; `registry.io`
+    /// The refusal of the hook; `registry.io`
     pub(crate) fn withdraw_if(
         self,
         after: Result<(), Failure>,
@@ -198,7 +198,7 @@ pub(crate) fn approved_run(
     Ok((asked, claimed))
 }
 
-/// What of the private values of a plan stands in the parameters of its file.
+/// The private values of a plan that stand in the parameters of its file.
 ///
 /// # Errors
 /// `plan.malformed`, which does not happen to a file that was just written.

@@ -22,8 +22,7 @@ use crate::validate::{RunTarget, ValidChain};
 use crate::verify::{Reason, Source, TrustStore, admit};
 
 /// How often names near to one that was not found are looked for in one run: each time costs a walk
-/// over every item, and whoever names a thousand items that are not there reads no thousand
-/// suggestions.
+/// over every item, and a caller that names a thousand missing items reads no thousand suggestions.
 const SUGGESTIONS: usize = 16;
 
 /// Loads items by the policy of one call.

@@ -1,7 +1,7 @@
 //! The tier of an item: how much harm it could do with what it and its chain may touch.
 //!
-//! A link is read as it lies there, verified or not: the tier is for whoever decides about the
-//! item, and what does not verify does not run.
+//! A link is read as it lies there, verified or not: the tier is for the person who decides about
+//! the item, and what does not verify does not run.
 
 use std::collections::HashMap;
 use std::sync::Mutex;
@@ -26,7 +26,7 @@ pub(super) struct RiskFinder<'a> {
     behind: Mutex<HashMap<(Ref, Space), Behind>>,
 }
 
-/// What stands behind an item in its chain.
+/// The links behind an item in its chain.
 #[derive(Clone, Default)]
 struct Behind {
     links: Vec<DeclaredReach>,
@@ -39,7 +39,7 @@ impl<'a> RiskFinder<'a> {
         Self { loader, is_before: false, behind: Mutex::default() }
     }
 
-    /// The same of the versions that you accepted, signed or ran last.
+    /// As [`Self::new`], but for the versions that you accepted, signed or ran last.
     pub(super) fn before(loader: Loader<'a>) -> Self {
         Self { is_before: true, ..Self::new(loader) }
     }

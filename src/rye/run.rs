@@ -261,7 +261,7 @@ impl Runs<'_> {
                     request,
                     run_id: &run_id,
                     for_record,
-                    // What is only tried asks nobody, and an eval is a program that judges.
+                    // A trial asks no person, and an eval is a program that judges.
                     can_wait: request.workplace.is_none() && request.eval.is_none(),
                 };
                 let begin = Instant::now();
@@ -312,7 +312,7 @@ impl Runs<'_> {
         for_record: bool,
         outcome: Option<&Outcome>,
     ) -> Result<Option<String>, Failure> {
-        // What is only tried asks nobody.
+        // A trial asks no person.
         let outcome = outcome.filter(|_| request.workplace.is_none());
         let pending = outcome.and_then(|outcome| outcome.pending.as_ref());
         let approvals = self.rye.approvals();
@@ -375,7 +375,7 @@ fn run_directive(
     })))
 }
 
-/// What a plan of the request is made with.
+/// The context that a plan of the request is made in.
 fn context<'a>(loader: &'a Loader<'_>, request: &'a Request, run_id: &'a str) -> PlanContext<'a> {
     let (timeout, sandbox) = (request.timeout, request.sandbox);
     let mut machine = PlanContext { run_id, sandbox, timeout, ..loader.machine() };

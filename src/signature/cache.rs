@@ -1,9 +1,9 @@
 //! A cache of this process: signatures that it found good, and the public half of your own key.
 //!
-//! Whether a signature is a key's over a message never changes, so a process that runs many tools,
-//! such as a server, computes it once. Nothing is remembered beyond the process. Everything else
-//! about an item (its bytes, its place, whom you trust, what you revoked) is checked each time. The
-//! file of your key is read each time as well; only the computation is saved.
+//! The check of a signature by a key always has the same result, so a process that runs many tools,
+//! such as a server, makes it once. Nothing is remembered beyond the process. Everything else about
+//! an item (its bytes, its place, whom you trust, what you revoked) is checked each time. The file
+//! of your key is read each time as well; only the computation is saved.
 
 use std::collections::HashSet;
 use std::sync::Mutex;

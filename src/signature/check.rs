@@ -16,7 +16,7 @@ use crate::space::Comment;
 /// How far ahead of the clock a signature may be made, in seconds: clocks of two machines differ.
 const CLOCK_SKEW_SECONDS: i64 = 300;
 
-/// What can be wrong with a signed text, whoever signed it.
+/// A fault of a signed text, whatever key signed it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum TextFault {
     #[error("it is not UTF-8")]
@@ -60,7 +60,7 @@ pub(crate) struct CheckedText<'a, S> {
     pub(crate) line: Option<(Box<SigLine>, Range<usize>)>,
     /// SHA-256 over everything but the signature line.
     pub(crate) digest: Digest,
-    /// What the caller knows of the key; `None` if an unknown key was forgiven.
+    /// The signer, as the caller knows the key; `None` if an unknown key was forgiven.
     pub(crate) signer: Option<S>,
 }
 
@@ -78,7 +78,7 @@ impl<'a, S, F> TextVerdict<'a, S, F> {
         self.checked.line.as_ref().map(|(line, _)| line.as_ref())
     }
 
-    /// What the caller said of the key, whatever is wrong with the text.
+    /// The signer, as the caller knows the key, whatever is wrong with the text.
     pub(crate) fn signer(&self) -> Option<&S> {
         self.checked.signer.as_ref()
     }

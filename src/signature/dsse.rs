@@ -1,6 +1,6 @@
 //! DSSE envelopes: a payload, what it is, and one signature over both.
 //!
-//! What is signed is the pre-authentication encoding (PAE), which begins with `DSSEv1`. The
+//! The signed bytes are the pre-authentication encoding (PAE), which begins with `DSSEv1`. The
 //! statement of a signature line begins with `rye:signed:`, so a signature of the one is never
 //! valid for the other.
 
@@ -13,15 +13,15 @@ use crate::base::limits::{KEPT_DEPTH, MESSAGE_NODES};
 use crate::base::signed_statement::{STATEMENT, WireEnvelope, WireSignature, pae};
 use crate::id::Fingerprint;
 
-/// What an envelope holds. It is signed too, so what was signed as the one is never the other;
-/// envelopes of any other type are neither made nor read.
+/// The type of a payload. It is signed too, so a payload of one type never counts as one of
+/// another; envelopes of any other type are neither made nor read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PayloadType {
     /// An in-toto statement.
     Statement,
     /// How far the record of a thread came (threads 7).
     Checkpoint,
-    /// What is known of a thread when it starts (threads 7).
+    /// The facts of a thread when it starts (threads 7).
     Thread,
 }
 

@@ -1,7 +1,8 @@
 //! A private key under a passphrase: encrypted PKCS#8 in PEM (RFC 5958, RFC 8018), which OpenSSL
 //! reads and writes too.
 //!
-//! What a file asks for is looked at before any of it is computed, since it may be anybody's.
+//! The cost that a file asks for is checked before any of it is computed, since the file may be
+//! anybody's.
 
 use std::io;
 
@@ -37,7 +38,7 @@ pub(crate) enum EncryptedKeyFault {
 /// The line above the key that names it. The cipher does not notice a damaged file by itself.
 const NAMES: &str = "fingerprint: ";
 
-/// Whether a text holds an encrypted private key.
+/// Returns true if a text holds an encrypted private key.
 pub(crate) fn is_encrypted(pem: &str) -> bool {
     pem.contains(&format!("-----BEGIN {LABEL}-----"))
 }
@@ -95,7 +96,7 @@ impl KeyPair {
     }
 }
 
-/// Whether a passphrase is worth what its file asks for.
+/// Refuses a file that asks for more memory or work than rye gives.
 fn check_cost(kdf: &Kdf) -> Result<(), EncryptedKeyFault> {
     let is_cheap = match kdf {
         Kdf::Scrypt(scrypt) => {

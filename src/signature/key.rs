@@ -79,8 +79,8 @@ impl PublicKey {
         Fingerprint::from_public_key(self.0.as_bytes())
     }
 
-    /// Whether the signature is this key's, by the strict rules. It is computed once in a process
-    /// and then cached if it is good.
+    /// Returns true if the signature is this key's, by the strict rules. It is computed once in a
+    /// process and then cached if it is good.
     pub(crate) fn verifies(&self, message: &[u8], sig: &[u8; 64]) -> bool {
         let name = cache::name(self.0.as_bytes(), message, sig);
         if cache::holds(&name) {
@@ -131,7 +131,7 @@ impl KeyPair {
         pair.to_pkcs8_pem(LineEnding::LF).expect("a key pair has a PEM")
     }
 
-    /// The same as PKCS#8 DER, wiped from memory when dropped.
+    /// PKCS#8 version 1 DER, wiped from memory when dropped.
     pub(super) fn to_der(&self) -> SecretDocument {
         let pair = KeypairBytes { secret_key: self.0.to_bytes(), public_key: None };
         pair.to_pkcs8_der().expect("a key pair has a DER")

@@ -25,7 +25,7 @@ const FIELDS: [(&str, &str); 6] = [
     ("key=", "field `key` is missing or out of place"),
     ("sig=", "field `sig` is missing or out of place"),
 ];
-/// What is shown in place of a signature.
+/// The text that is shown instead of a signature.
 const TAKEN_OUT: &str = "[signature line]";
 
 /// A well-formed signature line.
@@ -52,7 +52,7 @@ pub(crate) enum Scan {
     Line { line: Box<SigLine>, range: Range<usize> },
 }
 
-/// What is wrong with a file's signature lines. Lines count from 1.
+/// A fault in a file's signature lines. Lines count from 1.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum SigFault {
     Malformed { line: usize, why: &'static str },
@@ -120,7 +120,7 @@ pub(crate) fn line_range(bytes: &[u8], comment: &Comment) -> Range<usize> {
     place(bytes, comment).unwrap_or_else(|_| line_at(bytes, 0))
 }
 
-/// Whether nothing in a text is a signature line, well formed or not.
+/// Returns true if nothing in a text is a signature line, well formed or not.
 pub(crate) fn has_no_line(bytes: &[u8], comment: &Comment) -> bool {
     // One in its place needs no look at the rest.
     line_range(bytes, comment).is_empty() && matches!(scan(bytes, comment), Ok(Scan::None))
@@ -216,7 +216,7 @@ pub(crate) fn without_signatures(text: &str) -> Option<String> {
 /// How many bytes at the beginning of a text are the words of a signature line, from its mark on:
 /// those in the older form; else the fields, as far as they are there, if the line says when it was
 /// signed, or if it ends behind them, because it was cut there. A line that only tells of the form
-/// has other words in the place of values.
+/// has other words instead of values.
 fn signature_length(text: &str) -> Option<usize> {
     let word = |text: &str, more: &[u8]| {
         let is_part =

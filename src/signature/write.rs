@@ -16,8 +16,8 @@ pub(crate) fn brief(bytes: &[u8], comment: &Comment) -> Vec<u8> {
     [&bytes[..range.start], line.as_bytes(), &bytes[range.end..]].concat()
 }
 
-/// Whether the line in the signature line's place begins as a signature line, or there is no such
-/// line. Code in front of a mark must not be removed with it.
+/// Returns true if the line in the signature line's place begins as a signature line, or there is
+/// no such line. Code in front of a mark must not be removed with it.
 pub(crate) fn is_whole_line(bytes: &[u8], comment: &Comment) -> bool {
     let range = place(bytes, comment).unwrap_or(0..bytes.len());
     let line = bytes[range].trim_ascii_start();

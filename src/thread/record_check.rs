@@ -1,4 +1,4 @@
-//! Whether the record of a thread is what was signed (threads 7).
+//! Checks that the record of a thread is what was signed (threads 7).
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -14,7 +14,7 @@ use crate::id::Fingerprint;
 use crate::parse::kept_json;
 use crate::verify::{Envelope, PayloadType, PublicKey};
 
-/// What does not hold in a record.
+/// A fault of a record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum RecordFinding {
     /// It is not what was signed, and why.
@@ -23,7 +23,7 @@ pub(crate) enum RecordFinding {
     Unsigned,
     /// Who signed it revoked the key since.
     RevokedKey { key: Fingerprint, at: Option<Timestamp> },
-    /// Somebody else signed it.
+    /// Another person signed it.
     ForeignKey { key: Fingerprint },
     /// A line, counted from 1, names a blob that is not there as it was kept.
     Blob { line: usize, blob: String, why: String },
@@ -56,21 +56,21 @@ impl fmt::Display for RecordFinding {
 /// The status of a thread for which another one goes on.
 const CONTINUED: &str = "continued";
 
-/// What is found where a thread was killed before anything of it was signed.
+/// The finding where a thread was killed before anything of it was signed.
 const NO_CHECKPOINT: &str = "it has no checkpoint, so nothing in it is signed";
 
-/// What a transcript proves.
+/// The proven part of a transcript.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct CheckedRecord {
     pub(crate) checkpoints: u64,
     /// Bytes up to and with the last checkpoint that holds.
     pub(crate) proven_bytes: u64,
-    /// Bytes behind it, of which nobody can say anything.
+    /// Bytes behind it, which no checkpoint covers.
     pub(crate) unproven_bytes: u64,
-    /// What the last checkpoint says.
+    /// The status in the last checkpoint.
     pub(crate) status: String,
     pub(crate) is_final: bool,
-    /// What the last checkpoint says that the thread has used.
+    /// The thread's usage in the last checkpoint.
     pub(crate) ledger: Value,
     /// Who signed the last checkpoint.
     pub(crate) key: Option<Fingerprint>,
@@ -146,9 +146,9 @@ pub(crate) fn check_record(
     checked
 }
 
-/// Whether a line behind a final checkpoint says that the thread went on, or that it ended while it
-/// waited; also one that was being written when its process was killed. One that is continued never
-/// goes on itself.
+/// Returns true if a line behind a final checkpoint says that the thread went on, or that it ended
+/// while it waited; also if the line was being written when its process was killed. A thread that
+/// is continued never goes on itself.
 fn goes_on(line: &[u8], status: &str) -> bool {
     if status == CONTINUED {
         return false;

@@ -57,7 +57,7 @@ enum Format {
     /// is taken if one of your signers made that signature, and then just the files that it covers:
     /// `--signer` names them, or `import.signers` of your `config:rye/policy`. One of the method
     /// `sigstore` counts by the identity that an issuer vouches for, and by the trusted root that
-    /// you give: nobody is asked for anything over the network.
+    /// you give: rye asks nothing over the network.
     #[command(after_help = "examples:\n  rye import skill ./word-count\n  \
         rye import skill ./word-count --signer acme.pub.pem\n  \
         rye import skill ./word-count --signer-identity ann@acme.example \\\n    \
@@ -128,7 +128,7 @@ struct SkillFolder {
     /// one of them the skill is refused
     #[arg(long, value_name = "FILE", conflicts_with = "unchecked")]
     signer: Vec<PathBuf>,
-    /// The address or the URI of whoever signed the skill by the method `sigstore`
+    /// The address or the URI of the skill's signer, by the method `sigstore`
     #[arg(long, value_name = "IDENTITY", requires = "signer_issuer", conflicts_with = "unchecked")]
     signer_identity: Option<String>,
     /// Who vouched for that identity when it signed: the address of the issuer, `https://…`
@@ -144,7 +144,7 @@ struct SkillFolder {
     /// Leave out files that the signature does not cover, instead of refusing the skill
     #[arg(long, conflicts_with = "unchecked")]
     signed_only: bool,
-    /// Take the skill as one that nobody vouches for, without a look at its signature
+    /// Take the skill as unsigned; its signature is not looked at
     #[arg(long)]
     unchecked: bool,
     #[command(flatten)]

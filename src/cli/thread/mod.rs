@@ -108,7 +108,7 @@ enum Verb {
         /// A message for its model
         #[arg(value_name = "MESSAGE")]
         message: Option<String>,
-        /// A limit in the place of the one it had, such as `turns=50`; again for more
+        /// A limit instead of the one it had, such as `turns=50`; again for more
         #[arg(long, value_name = "NAME=VALUE", value_parser = super::execute::limit)]
         limit: Vec<(String, String)>,
     },

@@ -128,7 +128,7 @@ enum Verb {
         #[arg(value_name = "PATH")]
         path: PathBuf,
     },
-    /// Let Node tools load packages from a folder that nobody signed
+    /// Let Node tools load packages from a folder that is not signed
     AllowDeps {
         /// The folder `node_modules`, or the one that holds it
         #[arg(value_name = "DIR")]
@@ -155,7 +155,7 @@ struct Scope {
     /// trust yet may sign just these. Again for more
     #[arg(long, value_name = "PATTERN", value_parser = pattern)]
     items: Vec<Pattern>,
-    /// Only these items, in the place of what the key may sign now; again for more
+    /// Only these items, instead of what the key may sign now; again for more
     #[arg(long, value_name = "PATTERN", value_parser = pattern, conflicts_with = "items")]
     only: Vec<Pattern>,
     /// Replace what the key may sign now by what a key may sign of which nothing was said

@@ -8,8 +8,8 @@ use crate::base::limits::{DATA_DEPTH, YAML_NODES};
 use crate::parse::error::{PARSE_LIMIT, ParseFault};
 use crate::parse::fuzz::{is_bounded, is_fault};
 
-/// What is read prints and reads again as the same value, digit for digit; the library reads the
-/// same, but for what is refused here on purpose.
+/// A value that is read prints and reads again as the same value, digit for digit; the library
+/// reads the same, but for texts that are refused here on purpose.
 pub(crate) fn json(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     let theirs = serde_json::from_str::<Value>(text);
@@ -160,7 +160,7 @@ fn is_yaml(ours: &Value, theirs: &serde_yaml::Value) {
     }
 }
 
-/// What a reader makes of the text, once it has made the same of it twice.
+/// Reads the text twice, and returns the result, which is the same both times.
 fn twice(text: &str, read: fn(&str) -> Result<Value, ParseFault>) -> Result<Value, ParseFault> {
     let first = read(text);
     assert_eq!(first, read(text), "twice the same");

@@ -20,7 +20,7 @@ pub(crate) fn json(text: &str) -> Result<Value, ParseFault> {
     json_of(text, JSON_NODES)
 }
 
-/// The same with another bound on the number of values.
+/// As [`json`], but with another bound on the number of values.
 ///
 /// # Errors
 /// As [`json`].

@@ -65,7 +65,7 @@ pub(crate) fn plain(value: &Value) -> Result<(), ParseFault> {
     }
 }
 
-/// The same for one text.
+/// As [`plain`], but for one text.
 pub(crate) fn plain_text(text: &str) -> Result<(), ParseFault> {
     let Some(found) = unfit(text) else { return Ok(()) };
     let code = if found.invisible { PARSE_INVISIBLE_TEXT } else { PARSE_CONTROL_TEXT };

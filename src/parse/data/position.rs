@@ -76,7 +76,7 @@ impl<'de> Visitor<'de> for Seek<'_> {
     }
 }
 
-/// Whether a key is the next step. It fails here if the key itself is wanted.
+/// Compares a key with the next step. Where the key itself is wanted, it fails there.
 struct Key<'p> {
     step: &'p str,
     stop: bool,

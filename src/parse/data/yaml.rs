@@ -104,7 +104,7 @@ struct Reader<'t> {
     text: &'t str,
     nodes: Cell<usize>,
     bytes: Cell<u64>,
-    /// Whether a number was met whose text says more than the library's number.
+    /// A number was met whose text says more than the library's number.
     inexact: Cell<bool>,
     /// The fault behind the library's error, if it is one of ours.
     own: RefCell<Option<ParseFault>>,
@@ -158,7 +158,7 @@ impl Reader<'_> {
         Some(Position { line: end.line.checked_sub(shift.before)? + shift.after, ..end })
     }
 
-    /// Whether a text stands in the document without quotes.
+    /// Returns true if a text stands in the document without quotes.
     fn is_plain(&self, text: &str) -> bool {
         let start = (text.as_ptr() as usize).checked_sub(self.text.as_ptr() as usize);
         let before =

@@ -1,4 +1,4 @@
-//! What each piece of YAML means here, and what is refused.
+//! The meaning of each piece of YAML here, and the pieces that are refused.
 
 use super::yaml;
 use crate::base::text::Position;

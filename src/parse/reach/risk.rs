@@ -1,5 +1,5 @@
-//! How much harm an item could do with what it may touch: a tier that rye works out, and that
-//! nobody writes down.
+//! How much harm an item could do with what it may touch: a tier that rye works out, and that no
+//! author writes down.
 //!
 //! The names of the tiers are those of the OWASP Agentic Skills Top 10 (questions 4.5 and 9.2).
 
@@ -22,7 +22,7 @@ pub(crate) enum RiskTier {
     L1,
     /// Elevated: it changes the project, talks to other machines, or is given values of this one.
     L2,
-    /// Destructive: it could change or give away what nobody gets back.
+    /// Destructive: it could change or give away what cannot be taken back.
     L3,
 }
 
@@ -82,7 +82,7 @@ impl fmt::Display for Risk {
     }
 }
 
-/// What the tier of an item is worked out from, beside what its links declare.
+/// The facts that the tier of an item depends on, beside what its links declare.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RiskBasis {
     pub(crate) kind: Kind,
@@ -98,7 +98,7 @@ pub(crate) struct RiskBasis {
 #[derive(Debug, Clone)]
 pub(crate) struct RiskLink {
     pub(crate) reach: DeclaredReach,
-    /// What it runs through, or extends.
+    /// The item that it runs through, or extends.
     pub(crate) next: Option<Ref>,
     /// It is a runtime or a primitive: others run through it, and it is not run by itself.
     pub(crate) is_for_others: bool,
@@ -118,8 +118,8 @@ impl RiskLink {
         Self { reach: item.reach(), next, is_for_others }
     }
 
-    /// The same of a text that nobody has signed or verified, for a reader who decides about it;
-    /// `None` where it does not parse.
+    /// As [`Self::new`], of a text that is neither signed nor verified, for a reader who decides
+    /// about it; `None` where it does not parse.
     pub(crate) fn of_unverified(kind: Kind, text: &str, style: &HeaderStyle) -> Option<Self> {
         parse(kind, style, text, String::new).ok().map(|item| Self::new(&item))
     }
@@ -127,14 +127,14 @@ impl RiskLink {
 
 /// The end of a chain that starts no process: rye itself sends the request.
 const HTTP_CLIENT: &str = "rye/core/primitives/http_client";
-/// The same where its links name a `url`.
+/// As [`HTTP_CLIENT`], where the links name a `url`.
 const MCP: &str = "rye/core/primitives/mcp";
 /// The end of a chain that starts no process of its own: a snippet, held to computing.
 const CODE: &str = "rye/core/primitives/code";
 
 const PROJECT: &str = "{project_path}";
 
-/// What a chain may touch in effect, each thing with the extents that make a difference.
+/// The reach of a chain in effect, each thing with the extents that make a difference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Touched {
     net: Network,

@@ -52,12 +52,12 @@ enum Bracket {
     Template,
 }
 
-/// What stands before a token.
+/// The kind of a token that stands before another.
 #[derive(Clone, Copy, PartialEq)]
 enum Last {
     /// An operator, or a bracket that opens: an expression begins behind it.
     Sign,
-    /// The same, where a statement may begin as well: a brace that opens, a semicolon, a colon.
+    /// As `Sign`, but a statement may begin as well: a brace that opens, a semicolon, a colon.
     Start,
     /// A comma: an expression begins behind it, or a name of one.
     Comma,
@@ -87,7 +87,7 @@ struct Reader<'t> {
     at: usize,
     nesting: Nesting<Bracket>,
     last: Last,
-    /// What stands before the last one.
+    /// The kind of the token before the last one.
     before: Last,
     /// A line ends between the last token and this one.
     line_broken: bool,
@@ -181,9 +181,8 @@ const CONTINUES: &[&str] = &[
 /// Words that open a statement which holds another one, or a class which may extend another.
 const CLAUSES: &[&str] = &["if", "else", "for", "while", "do", "with", "class", "extends"];
 
-/// What an open `<` of TypeScript counts for: wherever it may open a list of types, the parser
-/// reads on to find out, so that each that stands open is paid for by all that stand open around
-/// it.
+/// The weight of an open `<` of TypeScript: wherever it may open a list of types, the parser reads
+/// on to find out, and does so again for each one that stands open around it.
 const TYPE_WEIGHT: usize = 40;
 
 impl Reader<'_> {
@@ -261,8 +260,8 @@ impl Reader<'_> {
         true
     }
 
-    /// Whether the token that begins here is the first of a statement, behind a semicolon: then
-    /// what stood open in the one before is closed.
+    /// Closes what stood open in the statement before, if another one begins here, behind a
+    /// semicolon.
     fn ends_statement(&mut self, goes_on: bool) {
         if std::mem::take(&mut self.ended) && !goes_on {
             self.nesting.end_statement();
@@ -290,7 +289,7 @@ impl Reader<'_> {
         self.became(Last::Operand)
     }
 
-    /// What follows in a template, up to its end or to a substitution.
+    /// Reads on in a template, up to its end or to a substitution.
     fn template(&mut self) -> bool {
         let bytes = self.text.as_bytes();
         loop {
@@ -475,7 +474,7 @@ impl Reader<'_> {
     }
 }
 
-/// Whether a sign may be a part of a name, a number or a keyword.
+/// Returns true if a sign may be a part of a name, a number or a keyword.
 fn is_part(sign: char) -> bool {
     match sign {
         '_' | '$' | '#' | '\\' => true,

@@ -10,7 +10,7 @@ use proptest::collection::vec;
 use proptest::prelude::proptest;
 use proptest::sample::select;
 
-/// What a parser with room for the text says of it.
+/// The verdict of a parser with room for the text.
 fn code(text: &str, types: bool) -> &'static str {
     let form = if types { SourceType::ts() } else { SourceType::unambiguous() };
     let parsed = with_room_for_javascript(text, types, || {

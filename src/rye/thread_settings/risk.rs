@@ -24,8 +24,8 @@ pub(super) const RISK: &str = "config:agent/risk";
 /// Its key, with a class for each pattern over capabilities.
 const CLASSES: &str = "classes";
 
-/// What holds where nothing is configured: a model that writes a command line, and one that asks
-/// for signatures.
+/// The classes where nothing is configured: for a model that writes a command line, and for one
+/// that asks for signatures.
 const SHIPPED: [(&str, RiskClass); 3] = [
     ("rye.execute.tool.rye.bash", RiskClass::Elevated),
     ("rye.execute.tool.rye.workspace.run_shell_command", RiskClass::Elevated),
@@ -82,7 +82,7 @@ pub(crate) fn to_acknowledge(
     is_lacking.then(|| class.as_str())
 }
 
-/// Whether a class has to be acknowledged, and the directive does not do so.
+/// Returns true if a class has to be acknowledged and the directive does not do so.
 fn is_to_acknowledge(class: RiskClass, directive: &Directive) -> bool {
     let said = directive.acknowledged.iter().map(|acknowledged| acknowledged.risk).max();
     class >= RiskClass::Elevated && said.is_none_or(|said| said < class)
@@ -102,15 +102,15 @@ fn class(capability: &str, rows: &[RiskRow]) -> RiskClass {
     ACTIONS.into_iter().find_map(of_action).unwrap_or(RiskClass::Safe)
 }
 
-/// Whether it names no part of an id, so that no configuration makes it less.
+/// Returns true if the pattern names no part of an id, so that no configuration lowers its class.
 fn is_every_tool(pattern: &Pattern) -> bool {
     let id = pattern.as_str().split_once(':').map_or("", |(_, id)| id);
     pattern.kind().is_none_or(|kind| kind == Kind::Tool)
         && id.bytes().all(|sign| matches!(sign, b'*' | b'/'))
 }
 
-/// What is configured over what is shipped. The person and the system replace the class of the same
-/// pattern; a project adds classes, of which the gravest counts.
+/// The configured classes over the shipped ones. The person and the system replace the class of the
+/// same pattern; a project adds classes, of which the gravest counts.
 fn rows(loader: &Loader<'_>) -> Result<Vec<RiskRow>, Failure> {
     let mut rows = Vec::new();
     for (capability, class) in SHIPPED {
@@ -152,7 +152,7 @@ fn own_rows(copy: &ConfigCopy) -> Result<Vec<RiskRow>, Failure> {
     classes.iter().map(read).collect()
 }
 
-/// What a start would refuse in a configuration of classes, for whoever signs it.
+/// Refuses a configuration of classes that a start would refuse, for the person who signs it.
 ///
 /// # Errors
 /// `thread.bad_config`

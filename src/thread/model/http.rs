@@ -29,7 +29,7 @@ use crate::thread::ThreadId;
 /// again.
 const PROVIDER_WAIT_MAX_MS: u64 = 60_000;
 
-/// What is read of an answer that says what went wrong, in bytes.
+/// Most bytes read of an answer that says what went wrong.
 const PROVIDER_FAULT_BYTES: usize = 64 << 10;
 
 /// Largest event of its stream in bytes: one piece of an answer.

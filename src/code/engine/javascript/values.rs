@@ -34,7 +34,7 @@ pub(super) struct NotJson {
     pub(super) why: String,
 }
 
-/// What is done with what is not JSON.
+/// How values that are not JSON are treated.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Mode {
     /// It is refused.
@@ -141,7 +141,7 @@ pub(super) fn lossy(value: &Value<'_>) -> String {
     serde_json::from_str(&out).unwrap_or_default()
 }
 
-/// What was thrown, briefly; it is pending no longer.
+/// Takes the pending exception, and returns its message, cut at 200 characters.
 pub(super) fn thrown(ctx: &Ctx<'_>) -> String {
     let value = ctx.catch();
     let message = value.as_object().and_then(|error| error.get::<_, Value<'_>>("message").ok());
@@ -171,7 +171,7 @@ const SAFE: u64 = (1 << 53) - 1;
 
 impl<'js> Made<'_, 'js> {
     /// # Errors
-    /// What the text is not, or what the engine says.
+    /// The message of the JSON reader or of the engine.
     pub(super) fn read(self, json: &str) -> Result<Value<'js>, String> {
         let mut reader = serde_json::Deserializer::from_str(json);
         self.deserialize(&mut reader).map_err(|error| error.to_string())

@@ -27,8 +27,8 @@ use crate::sandbox::only_compute;
 #[cfg(feature = "code")]
 const SNIPPET_STACK_BYTES: usize = 2 << 20;
 
-/// What the worker of a snippet may have beside the values of the snippet, in bytes: its stack, and
-/// the longest line in both forms.
+/// Memory of a snippet's worker beside the values of the snippet, in bytes: its stack, and the
+/// longest line in both forms.
 #[cfg(feature = "code")]
 const SNIPPET_WORKER_BYTES: u64 = 22 << 20;
 
