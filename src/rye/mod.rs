@@ -11,8 +11,8 @@
 //!   list, `moved_files.rs` where they go with a tool;
 //! - signing: `signing.rs` judges, `batch.rs` signs many, `offer.rs` signs what a person was shown;
 //! - runs: `request.rs` is what is asked for, `run.rs` runs it, `carry_out.rs` chooses what carries
-//!   out a plan, `run_modes.rs` is what the layer above carries out, `receipts.rs`, `eval.rs` reads the
-//!   score of one;
+//!   out a plan, `run_modes.rs` is what the layer above carries out, `receipts.rs`, `eval.rs` reads
+//!   the score of one;
 //! - threads, of which the layer above is the rest: `thread_settings/` are their limits, models and
 //!   permissions, `below_a_thread.rs` says what a rye reaches that one started;
 //! - requests to a person: `approvals.rs` keeps and claims them, `kept_snippet.rs` is a snippet

@@ -1,5 +1,6 @@
 //! Requests to a person: `shown.rs` is what a person sees of one, `decide.rs` carries out the
-//! decision, `sign.rs` is about those for a signature. The facade keeps and claims them (`rye/approvals.rs`).
+//! decision, `sign.rs` is about those for a signature. The facade keeps and claims them
+//! (`rye/approvals.rs`).
 
 mod decide;
 mod shown;
