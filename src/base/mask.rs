@@ -17,6 +17,7 @@ const MASK: &[u8] = b"***";
 /// texts.
 const LINE: usize = 8;
 /// The number of bytes held back of a stream is a multiple of this one.
+#[cfg(any(feature = "http", test))]
 const LAG: usize = 1 << 10;
 
 /// JSON may stand in a string of JSON, and so on; so many levels are looked through.

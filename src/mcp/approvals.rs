@@ -18,7 +18,7 @@ use crate::base::Digest;
 use crate::base::limits::MCP_WAITING;
 use crate::base::text::{brief_line, escape_line};
 use crate::diagnostic::Failure;
-use crate::registry::{Decision, PendingRequest, PendingRow, Registry, RegistryError, RequestKind};
+use crate::registry::{Decision, PendingRequest, PendingRow, RegistryError, RequestKind};
 use crate::report::metadata;
 use crate::runs::{CarriedOut, CarryOut, RequestRows, WaitsOn};
 use crate::rye::Rye;
@@ -132,7 +132,7 @@ impl Call<'_> {
     /// The question that a person is asked about a kept request; `None` where it is too long to be
     /// read in a dialog, or is not what was asked for any more.
     pub(super) fn question(&self, id: &str) -> Option<String> {
-        let (_, rye, request) = kept(self, id).ok()?;
+        let (rye, request) = kept(self, id).ok()?;
         if request.kind == RequestKind::Snippet {
             return snippet_question(&request);
         }
@@ -155,7 +155,7 @@ impl Call<'_> {
 
     /// Does what the person at the client said about a kept request, as `rye pending` does it.
     pub(super) fn decided(&self, id: &str, action: &ElicitationAction) -> Answer {
-        let decided = kept(self, id).and_then(|(_, rye, request)| {
+        let decided = kept(self, id).and_then(|(rye, request)| {
             let own = rye.approvals().decision();
             let decision = Decision { by: format!("{} over MCP", own.by), ..own };
             let why = match action {
@@ -234,12 +234,12 @@ fn snippet_question(_: &PendingRequest) -> Option<String> {
 }
 
 /// A kept request, with the facade of the project that it was asked in.
-fn kept<'a>(call: &'a Call<'_>, id: &str) -> Result<(Registry, &'a Rye, PendingRequest), Refusal> {
+fn kept<'a>(call: &'a Call<'_>, id: &str) -> Result<(&'a Rye, PendingRequest), Refusal> {
     let setup = &call.server.setup;
     let first = (setup.project)(&setup.roots[0])?;
     let missing = || RegistryError::NotFound { id: id.to_owned(), near: Vec::new() };
     let registry = first.approvals().registry()?.ok_or_else(|| Failure::from(missing()))?;
     let request = registry.request(id)?;
     let rye = call.rye("rye_execute", &request.row.project)?;
-    Ok((registry, rye, request))
+    Ok((rye, request))
 }

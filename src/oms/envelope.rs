@@ -232,7 +232,7 @@ impl OmsSignature {
             let why = format!("its media type is `{}`", brief_line(&media_type));
             return Err(OmsError::malformed(why));
         }
-        // A key id is of no use: who signed is looked up by the key or the certificate.
+        // A key id is of no use: who signed is looked up by the key or the identity.
         let (payload, sig) = envelope.open(STATEMENT).map_err(OmsError::malformed)?;
         let sig = sig.bytes().map_err(OmsError::malformed)?;
         let by = match material {

@@ -14,14 +14,29 @@ const BASE64_CHARS: usize = 8;
 /// The secret itself, and as JSON, percent-encoded, and as base64 at each of its three places.
 pub(super) fn spellings(secret: &str) -> Vec<Zeroizing<String>> {
     let mut all: Vec<_> = json_spellings(secret).into_iter().map(Zeroizing::new).collect();
-    // Some libraries escape these in JSON as well.
+    // Some libraries escape these in JSON as well: those of Go and Ruby, and of .NET.
     all.extend(all.clone().iter().map(|one| Zeroizing::new(one.replace('/', "\\/"))));
+    all.extend(all.clone().iter().map(|one| escaped(one, "<>&", false)));
+    all.push(escaped(secret, "<>&'\"+`", true));
     all.extend([true, false].map(|is_upper| percent(secret, is_upper)));
     let places = (0..3).flat_map(|before| {
         [base64_core(secret, before, &STANDARD), base64_core(secret, before, &URL_SAFE)]
     });
     all.extend(places.filter(|core| core.len() >= BASE64_CHARS));
     all
+}
+
+/// These signs as JSON may spell any: by their numbers.
+fn escaped(secret: &str, signs: &str, is_upper: bool) -> Zeroizing<String> {
+    let mut out = Zeroizing::new(String::new());
+    for sign in secret.chars() {
+        let _ = match (signs.contains(sign), is_upper) {
+            (false, _) => write!(out, "{sign}"),
+            (true, true) => write!(out, "\\u{:04X}", u32::from(sign)),
+            (true, false) => write!(out, "\\u{:04x}", u32::from(sign)),
+        };
+    }
+    out
 }
 
 /// Percent-encoded where a byte is not unreserved (RFC 3986, 2.3).
@@ -69,6 +84,8 @@ mod tests {
             "to/ken+\\\"value\u{e9}\\\" <1>",
             "to\\/ken+\\\"value\u{e9}\\\" <1>",
             "to/ken+\\\"value\\u00e9\\\" <1>",
+            "to/ken+\\\"value\u{e9}\\\" \\u003c1\\u003e",
+            "to/ken\\u002B\\u0022value\u{e9}\\u0022 \\u003C1\\u003E",
         ] {
             assert!(found(secret, text), "{text}");
         }

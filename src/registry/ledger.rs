@@ -9,7 +9,7 @@ use rusqlite::{Connection, Row, params};
 use super::alive;
 use super::db::{NOW, Registry, WriteStep};
 use super::error::RegistryError;
-use super::process_id::place_of;
+use super::process_id::{ProcessId, place_of};
 use super::reaper::{reap, reap_left};
 use super::run_state::RunState;
 use super::thread_row::{ThreadRow, row_of, rows_of, with_those_above};
@@ -238,6 +238,7 @@ impl Registry {
         code: Option<&str>,
         last: Option<&str>,
     ) -> Result<(), RegistryError> {
+        let own = ProcessId::own();
         let is_over = self.in_one_step(|step| {
             if let Some(last) = last {
                 note_checkpoint(step, id, last)?;
@@ -245,14 +246,21 @@ impl Registry {
             let ended = step.execute(
                 &format!(
                     "UPDATE run SET state = ?2, code = ?3, ended_at = {NOW}
-                     WHERE id = ?1 AND state = 'running'"
+                     WHERE id = ?1 AND state = 'running' AND pid IS ?4 AND start IS ?5"
                 ),
-                params![id, state, code],
+                params![id, state, code, own.map(|own| own.pid), own.map(|own| own.start)],
             )?;
-            if ended == 1 {
-                give_back(step, id)?;
-                withdraw(step, id, None)?;
+            // It may have been given up, and go on in another process.
+            if ended == 0 {
+                let reports = "SELECT EXISTS (SELECT 1 FROM run WHERE id = ?1
+                               AND places IS NOT NULL AND pid IS ?2 AND start IS ?3)";
+                let own = params![id, own.map(|own| own.pid), own.map(|own| own.start)];
+                return step
+                    .query_row(reports, own, |row| row.get(0))
+                    .map(|reports: bool| !reports);
             }
+            give_back(step, id)?;
+            withdraw(step, id, None)?;
             leave_process(step, id)
         })?;
         if is_over {

@@ -14,7 +14,7 @@ use super::error::RegistryError;
 use super::process_id::{ProcessId, place_of};
 use super::reaper::{forget_process, mark_killed, reap};
 use super::requests::{Decision, PendingState, decide_in};
-use super::run_row::{AnyRun, RunRow, run_of};
+use super::run_row::{AnyRun, RunRow, run_of, runs_of};
 use super::run_state::RunState;
 use crate::base::limits::DETACHED_WAITING;
 
@@ -137,9 +137,21 @@ impl DetachedRuns<'_> {
                 false => Ok(Admission::Behind(before)),
             }
         };
-        match look(&self.registry.db).map_err(|error| self.registry.fail(error))? {
-            // The first one looks for those that are gone, which write nothing.
-            Admission::Runs | Admission::Behind(0) => self.registry.in_one_step(|step| {
+        let place = look(&self.registry.db).map_err(|error| self.registry.fail(error))?;
+        // A run that is gone writes nothing. The first that waits looks for all of them, and the
+        // others look for the first.
+        let may_begin = match place {
+            Admission::Runs | Admission::Behind(0) => true,
+            Admission::Behind(_) => {
+                let first = "WHERE state = 'created' ORDER BY run.rowid LIMIT 1";
+                let first = runs_of(&self.registry.db, first);
+                let first = first.map_err(|error| self.registry.fail(error))?;
+                first.iter().any(|row| row.is_left(&self.registry.db))
+            }
+            Admission::Full(_) | Admission::Over => false,
+        };
+        match may_begin {
+            true => self.registry.in_one_step(|step| {
                 reap(step)?;
                 let place = look(step)?;
                 if place == Admission::Runs {
@@ -148,7 +160,7 @@ impl DetachedRuns<'_> {
                 }
                 Ok(place)
             }),
-            place => Ok(place),
+            false => Ok(place),
         }
         .inspect(|place| {
             if *place == Admission::Over {
@@ -181,7 +193,12 @@ impl DetachedRuns<'_> {
                         step.execute(sql, [id, end.report])?;
                         forget_process(step, id)?;
                     }
-                    Some(AnyRun::Plain(_)) => write_end(step, id, end)?,
+                    // The process that was approved may have asked again since.
+                    Some(AnyRun::Plain(row)) => {
+                        write_end(step, id, end)?;
+                        let sql = "UPDATE run SET request = coalesce(?2, request) WHERE id = ?1";
+                        step.execute(sql, params![id, row.request])?;
+                    }
                     None => {}
                 }
                 let due = "UPDATE run SET receipts = ?2 WHERE id = ?1";
@@ -205,7 +222,9 @@ impl DetachedRuns<'_> {
              ORDER BY rowid DESC LIMIT 1 OFFSET ?1)";
         self.registry.in_one_step(|step| {
             let threads = "id IN (SELECT run FROM thread)";
-            let sql = format!("UPDATE run SET report = NULL WHERE {OLD} AND {threads}");
+            let sql = format!(
+                "UPDATE run SET report = NULL WHERE report IS NOT NULL AND {OLD} AND {threads}"
+            );
             step.execute(&sql, [DETACHED_KEPT])?;
             let sql = format!("DELETE FROM run WHERE {OLD} AND NOT {threads} RETURNING base, id");
             let mut query = step.prepare(&sql)?;
@@ -213,17 +232,18 @@ impl DetachedRuns<'_> {
         })
     }
 
-    /// Writes how a run ended that waits, for its place or for a person, or that it waits for
-    /// another request; false where it does not wait any more.
+    /// Writes how a run ended that waits, for its place or with this request, or that it waits for
+    /// another request; false where it does not wait so any more.
     ///
     /// # Errors
     /// `registry.io`
     pub(crate) fn end_waiting(
         &mut self,
         id: &str,
+        request: Option<&str>,
         end: DetachedEnd<'_>,
     ) -> Result<bool, RegistryError> {
-        self.registry.in_one_step(|step| end_waiting_in(step, id, end))
+        self.registry.in_one_step(|step| end_waiting_in(step, id, request, end))
     }
 
     /// Rejects the request of a run and ends the run, in one step: a reader sees both or
@@ -250,7 +270,7 @@ impl DetachedRuns<'_> {
             let rejected = decide_in(step, request, PendingState::Rejected, decision, Some(why))?;
             // A request that is not kept any more cannot be decided.
             match rejected || !has("SELECT 1 FROM request WHERE id = ?1", &[request])? {
-                true => end_waiting_in(step, &run.id, end),
+                true => end_waiting_in(step, &run.id, Some(request), end),
                 false => Ok(false),
             }
         })
@@ -284,10 +304,15 @@ impl DetachedRuns<'_> {
 }
 
 /// Ends a run that waits, as part of a step; false where it does not.
-fn end_waiting_in(step: &Connection, id: &str, end: DetachedEnd<'_>) -> rusqlite::Result<bool> {
-    let waits =
-        "SELECT EXISTS (SELECT 1 FROM run WHERE id = ?1 AND state IN ('created', 'waiting'))";
-    let waits = step.query_row(waits, [id], |row| row.get(0))?;
+fn end_waiting_in(
+    step: &Connection,
+    id: &str,
+    request: Option<&str>,
+    end: DetachedEnd<'_>,
+) -> rusqlite::Result<bool> {
+    let waits = "SELECT EXISTS (SELECT 1 FROM run WHERE id = ?1 AND request IS ?2
+                 AND state IN ('created', 'waiting'))";
+    let waits = step.query_row(waits, params![id, request], |row| row.get(0))?;
     if waits {
         write_end(step, id, end)?;
     }

@@ -54,7 +54,7 @@ fn places_are_taken_in_order_and_the_end_of_a_run_makes_room_for_the_next() {
     for id in ["b", "c"] {
         assert!(registry.detached().end(id, END).unwrap());
     }
-    assert!(registry.detached().end_waiting("d", END).unwrap());
+    assert!(registry.detached().end_waiting("d", None, END).unwrap());
     assert_eq!(registry.detached().take_place("d", "y").unwrap(), Admission::Over);
     assert_eq!(next(&mut registry, &["e"]), "e");
     let states: Vec<_> =
@@ -153,4 +153,20 @@ fn behind_so_many_that_wait_a_run_is_refused_and_not_registered() {
         Admission::Runs,
         "it has a place, and does not wait"
     );
+}
+
+#[test]
+fn a_run_that_waits_sees_that_the_one_before_it_is_gone_also_where_no_other_process_looks() {
+    let home = tempfile::tempdir().unwrap();
+    let mut registry = Registry::open(home.path()).unwrap();
+    let mut child = Command::new("sleep").arg("300").spawn().unwrap();
+    for id in ["a", "b", "c"] {
+        admit(&mut registry, id, 1);
+    }
+    belongs_to(&registry, "b", &child);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(registry.detached().end("a", END).unwrap());
+    assert_eq!(registry.detached().take_place("c", "y").unwrap(), Admission::Runs);
+    assert_eq!(state(&mut registry, "b"), RunState::Killed);
 }

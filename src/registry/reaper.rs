@@ -8,7 +8,8 @@ use rusqlite::{Connection, params};
 use super::alive;
 use super::db::{NOW, Registry};
 use super::error::RegistryError;
-use super::run_row::{AnyRun, runs_of};
+use super::run_row::{AnyRun, run_of, runs_of};
+use super::run_state::RunState;
 use super::thread_row::{ThreadRow, rows_of, with_those_above};
 
 /// Takes note of runs whose process is gone, where there are any.
@@ -39,9 +40,12 @@ pub(super) fn reap(step: &Connection) -> rusqlite::Result<bool> {
 
 /// Takes a run for dead, whatever its process does; that stops once it sees it.
 pub(super) fn give_up(step: &Connection, id: &str) -> rusqlite::Result<()> {
-    let found = runs_of(step, "WHERE state = 'running'")?;
-    let given_up = found.iter().map(|row| row.id.clone()).filter(|found| found == id);
-    mark_killed(step, given_up.collect())
+    let Some(found) = run_of(step, id)? else { return Ok(()) };
+    if found.is_reporting() {
+        return forget_process(step, id);
+    }
+    let given_up = Some(found.id.clone()).filter(|_| found.state == RunState::Running);
+    mark_killed(step, given_up.into_iter().collect())
 }
 
 fn with_process(db: &Connection) -> rusqlite::Result<Vec<AnyRun>> {

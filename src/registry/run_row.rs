@@ -68,10 +68,14 @@ impl RunRow {
         })
     }
 
-    /// It ended, and its process has yet to write the report.
+    /// It ended, or waits with a request, and its process has yet to write the report.
     pub(crate) fn is_reporting(&self) -> bool {
-        let is_over =
-            matches!(self.state, RunState::Completed | RunState::Failed | RunState::Cancelled);
+        let is_over = match self.state {
+            RunState::Completed | RunState::Failed | RunState::Cancelled => true,
+            // A thread that waits says so in its record.
+            RunState::Waiting => self.request.is_some(),
+            _ => false,
+        };
         is_over && self.is_detached && self.process.is_some()
     }
 

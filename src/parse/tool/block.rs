@@ -27,13 +27,14 @@ use crate::parse::error::{PARSE_DUPLICATE_METADATA, PARSE_METADATA, ParseFault};
 pub(super) fn header(text: &str, comment: &str) -> Result<Map<String, Value>, ParseFault> {
     let comment = comment.trim();
     let opener = format!("{comment} /// rye");
+    let none = |text| if comment == "//" { not_in_code(text) } else { Ok(Map::new()) };
     if !text.contains(&opener) {
-        return if comment == "//" { not_in_code(text) } else { Ok(Map::new()) };
+        return none(text);
     }
     let opens = |line: &str| line.trim_end() == opener;
     let lines: Vec<&str> = text.split('\n').collect();
     let mut openers = lines.iter().enumerate().filter(|(_, line)| opens(line)).map(|(at, _)| at);
-    let Some(start) = openers.next() else { return Ok(Map::new()) };
+    let Some(start) = openers.next() else { return none(text) };
     let fault = |code, at: usize, why: &str| {
         ParseFault::new(code, why).at(Position { line: at + 1, column: 1 })
     };
@@ -67,8 +68,11 @@ fn not_in_code(text: &str) -> Result<Map<String, Value>, ParseFault> {
     let declares = |line: &str| {
         let line = line.trim_start_matches([' ', '\t', '*', '/']);
         let line = line.strip_prefix("export ").unwrap_or(line);
-        let words = ["const", "let", "var"].iter().find_map(|word| line.strip_prefix(word));
-        line.starts_with("@executor_id ") || words.is_some_and(|it| it.starts_with(" __"))
+        let name = ["const ", "let ", "var "].iter().find_map(|word| line.strip_prefix(word));
+        let name = name.and_then(|rest| rest.split(['=', ':', ' ', ';']).next());
+        // `__dirname` and what bundlers define end otherwise.
+        let is_metadata = |name: &str| name.starts_with("__") && name.ends_with("__");
+        line.starts_with("@executor_id ") || name.is_some_and(is_metadata)
     };
     let Some(at) = text.lines().position(declares) else { return Ok(Map::new()) };
     let why = "metadata such as `__executor_id__` is not read from the code: write a header block, \
@@ -130,6 +134,8 @@ mod tests {
         for (text, line) in [
             ("import x from 'y';\nexport const __version__ = '1';\n", Some(2)),
             ("const __executorid__ = 'a/b'", Some(1)),
+            ("const __dirname = dirname(fileURLToPath(import.meta.url));", None),
+            ("var __defProp = Object.defineProperty;", None),
             ("let __executor_id__ = 'a/b'", Some(1)),
             ("/**\n * @executor_id a/b\n */\n", Some(2)),
             ("const version = '1'; f(__executor_id__)\n", None),

@@ -77,7 +77,9 @@ impl Threads<'_> {
             return Err(ThreadError::NotRunning { id, state }.into());
         }
         let Some(mut registry) = self.registry()? else { return Ok(None) };
-        match known.state() == RunState::Created && registry.detached().end_waiting(id, end)? {
+        match known.state() == RunState::Created
+            && registry.detached().end_waiting(id, None, end)?
+        {
             true => self.run(id).map(Some),
             false => Ok(None),
         }

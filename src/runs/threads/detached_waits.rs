@@ -69,7 +69,7 @@ pub(super) fn settle(registry: &mut Registry, run: &RunRow) -> Result<Settled, F
     };
     let (at, text) = (moment(), report.to_string());
     let end = DetachedEnd { state, code, at: &at, report: &text, receipts: None, request: again };
-    registry.detached().end_waiting(&run.id, end)?;
+    registry.detached().end_waiting(&run.id, Some(pending), end)?;
     Ok(Settled::Anew)
 }
 

@@ -161,7 +161,7 @@
         }
     };
     // Values as JSON, by the language's own writer, which is told here what each of them is.
-    // Nothing is looked up where a snippet could have changed it.
+    // What decides is taken before the snippet runs, which can change only what its own value says.
     const { getPrototypeOf, keys } = Object;
     const { prototype: plain } = Object;
     const { isFinite } = Number;
