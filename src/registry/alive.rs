@@ -90,6 +90,16 @@ pub(super) fn release(registry: &Path, id: &str) {
     }
 }
 
+/// Its process was killed. Its threads end one by one, and the last of them frees the lock.
+pub(super) fn release_killed(registry: &Path, id: &str) {
+    let path = place(registry, id);
+    let is_held = unpoisoned(HELD.lock()).contains_key(&path);
+    let Ok(file) = open(&path, false) else { return };
+    if !is_held && is_locked(&file) {
+        let _ = fs::remove_file(&path);
+    }
+}
+
 /// It runs no more in this process, which lives, and that could not be written down: the lock is
 /// free and its file is left, so that the next reader takes it for dead.
 pub(super) fn leave(registry: &Path, id: &str) {

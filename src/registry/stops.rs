@@ -2,6 +2,7 @@
 
 use rusqlite::OptionalExtension;
 
+use super::alive;
 use super::db::Registry;
 use super::error::RegistryError;
 use super::reaper::give_up;
@@ -59,6 +60,7 @@ impl Stops<'_> {
     /// # Errors
     /// `registry.io`
     pub(crate) fn end_killed(&mut self, id: &str, code: Code) -> Result<(), RegistryError> {
+        alive::release_killed(&self.registry.path, id);
         self.registry.in_one_step(|step| {
             let sql = "UPDATE run SET code = ?2 WHERE id = ?1 AND state = 'killed'
                        AND id IN (SELECT run FROM thread)";

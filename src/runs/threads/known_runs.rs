@@ -108,7 +108,7 @@ impl KnownRun {
         let mut out = object(json!({
             "thread_id": row.id, "item_id": row.item, "base": row.base,
             "thread_status": self.state(), "thread_code": row.code, "failure": self.failure,
-            "started_at": self.started_at(), "ended_at": row.ended_at,
+            "asked_at": row.asked_at, "started_at": row.started_at, "ended_at": row.ended_at,
             "async": row.is_detached, "pid": row.pid(), "elsewhere": row.is_elsewhere(),
             "parent": row.parent, "continued_by": row.continued_by,
         }));
@@ -407,7 +407,15 @@ pub(super) fn known(
     let report = row.report.as_deref().filter(|_| !is_approved);
     let report = report.and_then(|text| crate::parse::kept_json(text.as_bytes()));
     let report = report.map(|report| with_receipts(registry, id, report)).transpose()?;
-    let known = KnownRun { row, report, failure: None, is_approved };
+    let mut known = KnownRun { row, report, failure: None, is_approved };
+    if let (None, Some(request)) = (&known.report, known.waits_for()) {
+        // Its process was killed before it wrote its report.
+        let asked = registry.request(request)?.row;
+        known.report = Some(json!({
+            "status": "pending", "type": "tool", "item_id": known.row.item, "thread_id": id,
+            "pending": {"id": asked.id, "reason": asked.reason, "message": asked.message},
+        }));
+    }
     Ok(Some(known.with_failure()))
 }
 

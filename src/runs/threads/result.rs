@@ -59,6 +59,9 @@ impl KnownRun {
 fn stopped(known: &KnownRun) -> Option<ThreadError> {
     let (id, is_below) = (known.id().to_owned(), known.row.parent.is_some());
     match known.state() {
+        how @ (RunState::Killed | RunState::Cancelled) if known.row.started_at.is_none() => {
+            Some(ThreadError::NotBegun { id, how })
+        }
         RunState::Killed => Some(ThreadError::Killed { id, is_below }),
         RunState::Cancelled => Some(ThreadError::Cancelled { id, is_below }),
         _ => None,
@@ -106,16 +109,6 @@ pub(super) fn end_of(threads: Threads<'_>, known: &KnownRun) -> Result<RunEnd, F
     }
     if let Some(why) = stopped(known) {
         return Err(why.into());
-    }
-    if let (Some(request), Some(registry)) = (known.waits_for(), threads.registry()?) {
-        // Its process ended before it wrote its report.
-        let asked = registry.request(request)?.row;
-        return Ok(RunEnd {
-            report: json!({
-                "status": "pending", "type": "tool", "item_id": known.row.item, "thread_id": id,
-                "pending": {"id": asked.id, "reason": asked.reason, "message": asked.message},
-            }),
-        });
     }
     let directive = known.row.item.strip_prefix("directive:").unwrap_or(&known.row.item);
     let mut report = object(json!({
