@@ -1,14 +1,11 @@
 //! The file `<user>/.ai/state/registry.db` and its versions.
 
 use std::cell::Cell;
-use std::fs::{self, DirBuilder, File, TryLockError};
+use std::fs::{self, DirBuilder, File};
 use std::io::ErrorKind;
-use std::ops::Deref;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, Transaction, TransactionBehavior};
@@ -17,7 +14,7 @@ use rustix::fs::{CWD, RenameFlags, renameat_with};
 use super::error::RegistryError;
 use crate::base::bytes::{sweep, temporary};
 use crate::base::durations::REGISTRY_WAIT_MS;
-use crate::base::random;
+use crate::base::{file_lock, random};
 
 /// Longest pause between two tries, in milliseconds: a write takes about as long.
 const REGISTRY_PAUSE_MS: u64 = 20;
@@ -261,8 +258,10 @@ const MOVE_PAUSE: Duration = Duration::from_millis(10);
 fn move_aside(path: &Path, version: usize) -> Result<(), RegistryError> {
     let fail = |source| RegistryError::Sql { path: path.to_owned(), source };
     let io = |source| RegistryError::Open { path: path.to_owned(), source };
-    // Without the turn another process may move it at the same time.
-    let turn = wait_for_turn(path).ok_or_else(|| io(ErrorKind::WouldBlock.into()))?;
+    // Another process may move it at the same time.
+    let folder = path.parent().unwrap_or(Path::new("/"));
+    let lock = File::open(folder).map_err(io)?;
+    file_lock::lock(&lock, folder).map_err(io)?;
     let real = fs::canonicalize(path).map_err(io)?;
     let db = Connection::open(&real).map_err(fail)?;
     // Another process may have been first.
@@ -290,84 +289,13 @@ fn move_aside(path: &Path, version: usize) -> Result<(), RegistryError> {
     tracing::warn!(aside = %free.display(), "a registry of an earlier rye was moved");
     let _ = MOVED.set(free);
     make(&real)?;
-    drop(turn);
-    Ok(())
+    // A program that is just being started has a copy of it.
+    lock.unlock().map_err(io)
 }
 
-/// The turn of this process to write, until it is dropped.
-struct WriteTurn(File);
-
-impl Drop for WriteTurn {
-    fn drop(&mut self) {
-        // A child of this process has the same file open until it runs its program.
-        let _ = self.0.unlock();
-    }
-}
-
-/// A step that writes, in the turn of this process. It ends before the turn does: fields are
-/// dropped in their order.
-pub(super) struct WriteStep<'a> {
-    step: Transaction<'a>,
-    _turn: Option<WriteTurn>,
-}
-
-impl<'a> WriteStep<'a> {
-    /// Begins one, once it is the turn of this process.
-    pub(super) fn begin(registry: &'a Registry) -> rusqlite::Result<Self> {
-        let turn = wait_for_turn(&registry.path);
-        // One that began as a reader could not wait for another writer.
-        let step = Transaction::new_unchecked(&registry.db, TransactionBehavior::Immediate)?;
-        Ok(Self { step, _turn: turn })
-    }
-
-    /// Ends the step with all that it wrote; without this it wrote nothing.
-    pub(super) fn commit(self) -> rusqlite::Result<()> {
-        self.step.commit()
-    }
-}
-
-impl Deref for WriteStep<'_> {
-    type Target = Connection;
-
-    fn deref(&self) -> &Connection {
-        &self.step
-    }
-}
-
-/// Waits until it is the turn of this process to write. The system lets those who wait go on in the
-/// order in which they came, and they take no time of the processor meanwhile; `SQLite` knows no
-/// order, and of some hundred that try again and again a few would come too late. Without a turn,
-/// because that took too long or the folder cannot be locked, a write goes on: `SQLite` itself
-/// keeps writers apart. A process that waited in vain does not wait again until the lock was free
-/// once: its holder may not be a writer.
-fn wait_for_turn(registry: &Path) -> Option<WriteTurn> {
-    static HAS_WAITED_IN_VAIN: AtomicBool = AtomicBool::new(false);
-    let folder = File::open(registry.parent()?).ok()?;
-    match folder.try_lock() {
-        Ok(()) => {
-            HAS_WAITED_IN_VAIN.store(false, Ordering::Relaxed);
-            return Some(WriteTurn(folder));
-        }
-        Err(TryLockError::WouldBlock) if !HAS_WAITED_IN_VAIN.load(Ordering::Relaxed) => {}
-        Err(_) => return None,
-    }
-    let (say, said) = channel();
-    // A lock of the system is waited for without a limit of time.
-    let waits = move || {
-        loop {
-            match folder.lock() {
-                Ok(()) => break,
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(_) => return,
-            }
-        }
-        // If it is not waited for any more, the turn is over at once.
-        let _ = say.send(WriteTurn(folder));
-    };
-    std::thread::Builder::new().name("registry".into()).spawn(waits).ok()?;
-    let turn = said.recv_timeout(Duration::from_millis(REGISTRY_WAIT_MS)).ok();
-    HAS_WAITED_IN_VAIN.fetch_or(turn.is_none(), Ordering::Relaxed);
-    turn
+/// Begins a step that writes. One that began as a reader could not wait for another writer.
+pub(super) fn write_step(registry: &Registry) -> rusqlite::Result<Transaction<'_>> {
+    Transaction::new_unchecked(&registry.db, TransactionBehavior::Immediate)
 }
 
 /// Waits a moment for the holder of a lock of the registry; false once that took too long. How long
@@ -388,12 +316,9 @@ fn wait(tries: i32) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{Registry, VERSION, wait_for_turn};
+    use super::{Registry, VERSION};
     use crate::diagnostic::Diagnose;
     use std::os::unix::fs::{PermissionsExt, symlink};
-    use std::path::Path;
-    use std::sync::mpsc::channel;
-    use std::time::Duration;
 
     #[test]
     fn the_file_is_for_its_owner_alone_and_opening_it_again_changes_nothing() {
@@ -456,23 +381,6 @@ mod tests {
         let count = "SELECT count(*) FROM request";
         let kept = rusqlite::Connection::open(aside).unwrap();
         assert_eq!(kept.query_row(count, [], |row| row.get::<_, u64>(0)).unwrap(), 1);
-    }
-
-    #[test]
-    fn whoever_writes_waits_for_its_turn_and_writes_once_the_one_before_is_done() {
-        let home = tempfile::tempdir().unwrap();
-        let mut registry = Registry::open(home.path()).unwrap();
-        let turn = wait_for_turn(&registry.path).unwrap();
-        let (say, said) = channel();
-        let writes = std::thread::spawn(move || {
-            let is_written = registry.in_one_step(|_| Ok(())).is_ok();
-            say.send(is_written).unwrap();
-        });
-        assert!(said.recv_timeout(Duration::from_millis(200)).is_err(), "it is not its turn");
-        drop(turn);
-        assert_eq!(said.recv_timeout(Duration::from_secs(20)), Ok(true));
-        writes.join().unwrap();
-        assert!(wait_for_turn(Path::new("/nowhere/registry.db")).is_none(), "nobody waits there");
     }
 
     #[test]

@@ -7,7 +7,7 @@
 use rusqlite::{Connection, Row, params};
 
 use super::alive;
-use super::db::{NOW, Registry, WriteStep};
+use super::db::{NOW, Registry, write_step};
 use super::error::RegistryError;
 use super::process_id::{ProcessId, place_of};
 use super::reaper::{reap, reap_left};
@@ -303,7 +303,7 @@ impl Registry {
     ) -> Result<R, RegistryError> {
         let path = self.path.clone();
         let fail = |source| RegistryError::Sql { path: path.clone(), source };
-        let step = WriteStep::begin(self).map_err(fail)?;
+        let step = write_step(self).map_err(fail)?;
         let result = act(&step).map_err(fail)?;
         step.commit().map_err(fail)?;
         Ok(result)

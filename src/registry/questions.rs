@@ -7,7 +7,7 @@
 
 use rusqlite::{Connection, OptionalExtension, params};
 
-use super::db::{Registry, WriteStep};
+use super::db::{Registry, write_step};
 use super::error::RegistryError;
 use super::process_id::ProcessId;
 use super::requests::{Decision, PendingRow, PendingState, end_below};
@@ -44,7 +44,7 @@ fn decide_in_step(
     decision: &Decision,
     why: Option<&str>,
 ) -> rusqlite::Result<Option<AfterDecision>> {
-    let step = WriteStep::begin(registry)?;
+    let step = write_step(registry)?;
     let mut open = open(&step, whole)?;
     if !open.iter().any(|open| open == id) || !may_decide(&step, whole)? {
         return Ok(None);

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ToSql, ToSqlOutput, ValueRef};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
-use super::db::{NOW, Registry, WriteStep};
+use super::db::{NOW, Registry, write_step};
 use super::env_digests::EnvDigests;
 use super::error::RegistryError;
 use super::process_id::{ProcessId, place_from, place_of};
@@ -198,7 +198,7 @@ impl Registry {
         let path = self.path.clone();
         let fail = |source| RegistryError::Sql { path: path.clone(), source };
         let id = new_id(&path)?;
-        let step = WriteStep::begin(self).map_err(fail)?;
+        let step = write_step(self).map_err(fail)?;
         make_room(&step, 1, asked.payload.len(), fail)?;
         step.execute(
             "INSERT INTO request (id, kind, asked_at, item, project, payload, for_record, reason,
@@ -324,7 +324,7 @@ impl Registry {
         decision: &Decision,
         result: Option<&str>,
     ) -> Result<(), RegistryError> {
-        let step = WriteStep::begin(self).map_err(|error| self.fail(error))?;
+        let step = write_step(self).map_err(|error| self.fail(error))?;
         let decided = decide_in(&step, id, state, decision, result);
         if decided.map_err(|error| self.fail(error))? {
             return step.commit().map_err(|error| self.fail(error));
@@ -339,7 +339,7 @@ impl Registry {
     /// `registry.io`
     pub(crate) fn finish(&self, id: &str, result: &str) -> Result<(), RegistryError> {
         let finish = || {
-            let step = WriteStep::begin(self)?;
+            let step = write_step(self)?;
             step.execute(
                 "UPDATE request SET state = 'done', result = iif(id = ?1, ?2, result)
                  WHERE (id = ?1 OR part_of = ?1) AND state IN ('approved', 'lost')",

@@ -9,7 +9,7 @@ use std::path::Path;
 
 use rusqlite::{Connection, OptionalExtension, params};
 
-use super::db::{Registry, WriteStep};
+use super::db::{Registry, write_step};
 #[cfg(any(feature = "code", test))]
 use super::env_digests::EnvDigests;
 #[cfg(any(feature = "code", test))]
@@ -82,7 +82,7 @@ impl Registry {
         let path = self.path.clone();
         let fail = |source| RegistryError::Sql { path: path.clone(), source };
         let ids = asked.questions.iter().map(|_| new_id(&path)).collect::<Result<Vec<_>, _>>()?;
-        let step = WriteStep::begin(self).map_err(fail)?;
+        let step = write_step(self).map_err(fail)?;
         let plan = asked.tool.as_ref().map_or(0, |tool| tool.plan.len());
         make_room(&step, ids.len(), asked.kept.len() + plan, fail)?;
         insert(&step, &ids, asked).map_err(fail)?;
@@ -145,7 +145,7 @@ pub(crate) fn begin_snippet(
 ) -> Result<Vec<Option<String>>, RegistryError> {
     let own = ProcessId::own();
     let begin = || {
-        let step = WriteStep::begin(registry)?;
+        let step = write_step(registry)?;
         let began = step.execute(
             "UPDATE request SET began = 1 WHERE id = ?1 AND began = 0 AND snippet IS NOT NULL
              AND state = 'approved' AND approver_pid IS ?2 AND approver_start IS ?3",
@@ -245,7 +245,7 @@ pub(super) fn expire(registry: &Registry) -> rusqlite::Result<()> {
     if found.is_none() {
         return Ok(());
     }
-    let step = WriteStep::begin(registry)?;
+    let step = write_step(registry)?;
     let now = "SELECT strftime('%Y-%m-%dT%H:%M:%SZ', 'now')";
     let decision = Decision { by: "rye".into(), at: step.query_row(now, [], |row| row.get(0))? };
     let ids: rusqlite::Result<Vec<String>> =
