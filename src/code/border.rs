@@ -24,7 +24,7 @@ use super::journal::{Made, NewCall, Steps, Tape, requests};
 use super::open_calls::{Open, OpenBytes};
 use super::pause::{ApprovedCalls, Spot, Waits, rejected};
 use super::records::{CallRecords, CalledBy, RecordId};
-use super::request::Settled;
+use super::request::CheckedRequest;
 use super::tools::{Backend, SnippetReach, ToolCall, ToolFault, Tools};
 use crate::base::sync::unpoisoned;
 use crate::host::{Pool, PoolError};
@@ -78,7 +78,7 @@ pub(super) struct State {
 
 impl<'a> Guard<'a> {
     pub(super) fn new(
-        settled: &'a Settled,
+        settled: &'a CheckedRequest,
         tools: &'a dyn Tools,
         print: OnPrint<'a>,
         records: CallRecords,
@@ -171,7 +171,7 @@ impl<'a> Guard<'a> {
     pub(super) fn into_result(
         mut self,
         produced: Result<Produced, CodeError>,
-        settled: &Settled,
+        settled: &CheckedRequest,
         tools: &dyn Tools,
     ) -> CodeResult {
         let produced = match produced {

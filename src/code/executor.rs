@@ -12,7 +12,7 @@ use super::engine_time::EngineTime;
 use super::error::{CodeError, CodeLimit};
 use super::journal::{AskedCall, PausedSnippet, requests};
 use super::records::{CallRecords, too_long};
-use super::request::{CodeRequest, Settled, requested_of};
+use super::request::{CheckedRequest, CodeRequest, requested_of};
 use super::tools::Tools;
 use crate::base::durations::CALLS_END_MS;
 use crate::base::json::object;
@@ -141,7 +141,7 @@ impl Executor {
         print: OnPrint<'_>,
     ) -> CodeResult {
         let start = Instant::now();
-        let settled = match Settled::judge(request, &self.config, &self.languages()) {
+        let settled = match CheckedRequest::judge(request, &self.config, &self.languages()) {
             Ok(settled) => settled,
             Err(error) => {
                 let requested = requested_of(request);
@@ -187,8 +187,8 @@ impl Executor {
         tools: &dyn Tools,
     ) -> CodeResult {
         let start = Instant::now();
-        let settled = match Settled::judge(request, &self.config, &["chain"]) {
-            Ok(settled) => Settled { steps: Some(steps.clone()), ..settled },
+        let settled = match CheckedRequest::judge(request, &self.config, &["chain"]) {
+            Ok(settled) => CheckedRequest { steps: Some(steps.clone()), ..settled },
             Err(error) => return CodeResult::refused(error, &json!({}), &self.config, start),
         };
         let guard =
@@ -212,7 +212,7 @@ type Work<'w> =
 /// Runs `work` with threads for its calls, and ends all of them.
 fn guarded(
     guard: &Guard<'_>,
-    settled: &Settled,
+    settled: &CheckedRequest,
     start: Instant,
     work: &Work<'_>,
 ) -> Result<Produced, CodeError> {
@@ -318,7 +318,7 @@ impl CodeResult {
     pub(super) fn new(
         produced: Result<Produced, CodeError>,
         left: Left,
-        settled: &Settled,
+        settled: &CheckedRequest,
         tools: &dyn Tools,
     ) -> Self {
         let Left { stdout, stderr, tool_calls, unrecorded, used, engine, duration } = left;

@@ -97,7 +97,7 @@ pub enum Verdict {
 /// An answer that a snippet was given.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Answered {
+struct GivenAnswer {
     /// Which call of the snippet, from 0.
     call: usize,
     now_ms: u64,
@@ -122,7 +122,7 @@ pub struct PausedSnippet {
     /// Digests of all calls that it made, in their order.
     calls: Vec<Digest>,
     /// In the order in which they were given.
-    answers: Vec<Answered>,
+    answers: Vec<GivenAnswer>,
     pub(super) chains: Vec<(usize, Steps)>,
     pub(super) records: Vec<CallRecord>,
     pub(super) left_out: u64,
@@ -188,7 +188,7 @@ impl PausedSnippet {
 
 /// The decision about a call that waited.
 #[derive(Debug, Clone)]
-pub(super) struct Decided {
+pub(super) struct CallDecision {
     pub(super) asked: AskedCall,
     pub(super) verdict: Verdict,
 }
@@ -200,7 +200,7 @@ pub(super) struct Tape {
     /// The digests of the calls that it made before it waited.
     expected: Vec<Digest>,
     calls: Vec<Digest>,
-    answers: Vec<Answered>,
+    answers: Vec<GivenAnswer>,
     /// Bytes that answers may still take; `None` once they were more.
     room: Option<usize>,
     replay: Option<Replay>,
@@ -313,7 +313,7 @@ impl Tape {
     pub(super) fn note(&mut self, call: usize, counted: u64, came: &Result<Value, Thrown>) -> u64 {
         let last = self.answers.last().map_or(self.now_ms, |answer| answer.now_ms);
         let now_ms = now_ms().max(last);
-        let answered = Answered { call, now_ms, counted, came: came.clone() };
+        let answered = GivenAnswer { call, now_ms, counted, came: came.clone() };
         self.room = self.room.and_then(|room| room.checked_sub(size(&answered)));
         match self.room {
             Some(_) => self.answers.push(answered),
@@ -352,7 +352,7 @@ impl Tape {
 }
 
 /// Bytes that an answer takes where it is kept.
-fn size(answer: &Answered) -> usize {
+fn size(answer: &GivenAnswer) -> usize {
     let counted = match &answer.came {
         Ok(value) => value.to_string().len(),
         Err(thrown) => {

@@ -12,9 +12,9 @@ use super::border::{Guard, State};
 use super::engine_time::EngineTime;
 use super::error::{CodeError, CodeLimit};
 use super::executor::most;
-use super::journal::{AskedCall, Asks, Decided, PausedSnippet, Tape, Verdict};
+use super::journal::{AskedCall, Asks, CallDecision, PausedSnippet, Tape, Verdict};
 use super::records::CallRecords;
-use super::request::Settled;
+use super::request::CheckedRequest;
 use super::tools::{Backend, ToolFault};
 use crate::base::sync::unpoisoned;
 use crate::base::time::as_ms;
@@ -37,7 +37,7 @@ pub(super) struct Waits {
     /// Questions that were asked before.
     asked_before: Vec<AskedCall>,
     /// The answers to those.
-    decided: Vec<Decided>,
+    decided: Vec<CallDecision>,
 }
 
 impl Waits {
@@ -50,12 +50,12 @@ impl Waits {
 /// snippet that fails or ends before them waits for them, and nothing else of it begins.
 #[derive(Default)]
 pub(super) struct ApprovedCalls {
-    state: Mutex<Approved>,
+    state: Mutex<ApprovedCall>,
     ended: Condvar,
 }
 
 #[derive(Default)]
-struct Approved {
+struct ApprovedCall {
     open: HashMap<usize, Option<u64>>,
     /// The snippet has ended.
     alone: bool,
@@ -100,7 +100,7 @@ impl ApprovedCalls {
     pub(super) fn wait(&self, until: Instant) -> bool {
         let state = unpoisoned(self.state.lock());
         let left = until.saturating_duration_since(Instant::now());
-        let is_open = |state: &mut Approved| !state.open.is_empty();
+        let is_open = |state: &mut ApprovedCall| !state.open.is_empty();
         !unpoisoned(self.ended.wait_timeout_while(state, left, is_open)).1.timed_out()
     }
 }
@@ -160,7 +160,7 @@ impl<'a> Guard<'a> {
     }
 
     /// The decision about a call that waited.
-    pub(super) fn said(&self, spot: Spot) -> Option<Decided> {
+    pub(super) fn said(&self, spot: Spot) -> Option<CallDecision> {
         let state = self.state();
         state.waits.decided.iter().find(|decided| decided.asked.is_about(spot)).cloned()
     }
@@ -210,7 +210,8 @@ impl<'a> Guard<'a> {
         let mut state = self.state();
         let asked = std::mem::take(&mut state.waits.asked_before);
         let decided = asked.into_iter().zip(verdicts);
-        let decided: Vec<_> = decided.map(|(asked, verdict)| Decided { asked, verdict }).collect();
+        let decided: Vec<_> =
+            decided.map(|(asked, verdict)| CallDecision { asked, verdict }).collect();
         let approved = decided.iter().filter(|decided| decided.verdict == Verdict::Approved);
         self.approved.begin(approved.flat_map(|decided| decided.asked.calls()));
         state.waits.decided = decided;
@@ -236,7 +237,10 @@ impl<'a> Guard<'a> {
     ///
     /// # Errors
     /// `code.limit_exceeded`: its answers are too much to be kept.
-    pub(super) fn paused(&mut self, settled: &Settled) -> Result<Option<PausedSnippet>, CodeError> {
+    pub(super) fn paused(
+        &mut self,
+        settled: &CheckedRequest,
+    ) -> Result<Option<PausedSnippet>, CodeError> {
         let state = unpoisoned(self.state.get_mut());
         if !state.waits.is_waiting() || state.over.is_some() {
             return Ok(None);
@@ -262,7 +266,7 @@ impl<'a> Guard<'a> {
 }
 
 /// The fault of a call that a person rejected.
-pub(super) fn rejected(decided: &Decided) -> Option<ToolFault> {
+pub(super) fn rejected(decided: &CallDecision) -> Option<ToolFault> {
     let Verdict::Rejected(why) = &decided.verdict else { return None };
     Some(ToolFault {
         code: REJECTED.into(),

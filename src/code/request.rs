@@ -80,7 +80,7 @@ impl CodeRequest {
 
 /// A request that was judged: what is in force.
 #[derive(Debug, Clone)]
-pub(super) struct Settled {
+pub(super) struct CheckedRequest {
     pub(super) language: String,
     pub(super) code: String,
     pub(super) params: Value,
@@ -94,7 +94,7 @@ pub(super) struct Settled {
     pub(super) steps: Option<Value>,
 }
 
-impl Settled {
+impl CheckedRequest {
     /// # Errors
     /// `code.configuration`, which lists every fault.
     pub(super) fn judge(
@@ -177,14 +177,18 @@ pub(super) fn requested_of(request: &CodeRequest) -> Value {
 mod tests {
     use serde_json::{Value, json};
 
-    use super::{CodeConfig, CodeError, CodeRequest, Settled};
+    use super::{CheckedRequest, CodeConfig, CodeError, CodeRequest};
 
-    fn judged(value: Value) -> Result<Settled, Vec<String>> {
+    fn judged(value: Value) -> Result<CheckedRequest, Vec<String>> {
         let config = CodeConfig::from_json(&json!({"max_tool_calls": 10, "timeout": 60}));
         let request = CodeRequest::from_json(value);
-        Settled::judge(&request, &config.unwrap(), &["javascript"]).map_err(|error| match error {
-            CodeError::Configuration { faults } => faults.into_iter().map(|f| f.field).collect(),
-            other => vec![other.to_string()],
+        CheckedRequest::judge(&request, &config.unwrap(), &["javascript"]).map_err(|error| {
+            match error {
+                CodeError::Configuration { faults } => {
+                    faults.into_iter().map(|f| f.field).collect()
+                }
+                other => vec![other.to_string()],
+            }
         })
     }
 
@@ -227,7 +231,7 @@ mod tests {
     fn what_is_in_reach_is_what_the_configuration_and_the_request_both_let_in() {
         let config = CodeConfig::from_json(&json!({"allowed_tools": ["tool:a/*", "tool:b/x"]}));
         let asked = CodeRequest::new("1").allowed_tools(vec!["tool:a/x".into(), "tool:c/x".into()]);
-        let reach = Settled::judge(&asked, &config.unwrap(), &["javascript"]).unwrap().reach;
+        let reach = CheckedRequest::judge(&asked, &config.unwrap(), &["javascript"]).unwrap().reach;
         for (id, want) in [("a/x", true), ("a/y", false), ("b/x", false), ("c/x", false)] {
             assert_eq!(reach.allows(id), want, "{id}");
         }

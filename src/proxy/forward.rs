@@ -13,20 +13,25 @@ use hyper::{Method, Request, Response, StatusCode, Uri};
 use hyper_util::rt::TokioIo;
 use tokio::io::AsyncWriteExt;
 
-use super::Held;
+use super::CountedConnection;
 use super::first_head::Begun;
 use super::greeting::{UNRECOGNIZED_NAME, greeting};
 use super::message::{
-    Answer, Count, Counted, Refused, Way, drop_hop_by_hop, empty_body, keeps_protocol, only, seen,
+    Answer, Count, CountedBody, RefusedCall, Way, drop_hop_by_hop, empty_body, keeps_protocol,
+    only, seen,
 };
 use super::reach::{self, Destination, NotAnswered, Wire};
-use super::shared::Shared;
+use super::shared::ProxyState;
 use super::tunnel::carry;
 use crate::base::{HostRule, address_of};
 use crate::host::Refusal;
 
 /// Answers one request to the proxy.
-pub(super) async fn answer(request: Request<Incoming>, shared: &Arc<Shared>, held: Held) -> Answer {
+pub(super) async fn answer(
+    request: Request<Incoming>,
+    shared: &Arc<ProxyState>,
+    held: CountedConnection,
+) -> Answer {
     let what = asked_for(request.uri());
     let answered = if request.method() == Method::CONNECT {
         connect(request, shared, held).await
@@ -51,7 +56,7 @@ fn asked_for(uri: &Uri) -> String {
 }
 
 /// Refuses who does not know the run's token.
-fn authorized(headers: &HeaderMap, shared: &Shared) -> Result<(), Refused> {
+fn authorized(headers: &HeaderMap, shared: &ProxyState) -> Result<(), RefusedCall> {
     let given = only(headers, header::PROXY_AUTHORIZATION).and_then(|value| {
         let (scheme, text) = value.to_str().ok()?.split_once(' ')?;
         scheme.eq_ignore_ascii_case("basic").then_some(text)
@@ -62,20 +67,20 @@ fn authorized(headers: &HeaderMap, shared: &Shared) -> Result<(), Refused> {
         false => {
             let text = "this proxy is for one run, whose variables `HTTPS_PROXY` and `HTTP_PROXY` \
                         hold its user and password";
-            Err(Refused::new(Refusal::Token, StatusCode::PROXY_AUTHENTICATION_REQUIRED, text))
+            Err(RefusedCall::new(Refusal::Token, StatusCode::PROXY_AUTHENTICATION_REQUIRED, text))
         }
     }
 }
 
 /// The host and port of a request, if they are listed.
-fn listed(uri: &Uri, port: Option<u16>, shared: &Shared) -> Result<(String, u16), Refused> {
+fn listed(uri: &Uri, port: Option<u16>, shared: &ProxyState) -> Result<(String, u16), RefusedCall> {
     let authority = uri.authority().filter(|authority| !authority.as_str().contains('@'));
     let is_whole = |authority: &&Authority| {
         // What stands behind the host is a port, or nothing.
         authority.port_u16().is_some() || authority.as_str() == authority.host()
     };
     let (Some(authority), Some(port)) = (authority.filter(is_whole), port) else {
-        return Err(Refused::malformed("names no host and port that could be reached"));
+        return Err(RefusedCall::malformed("names no host and port that could be reached"));
     };
     let host = authority.host().to_ascii_lowercase();
     if shared.is_listed(&host, port) {
@@ -92,18 +97,18 @@ fn listed(uri: &Uri, port: Option<u16>, shared: &Shared) -> Result<(String, u16)
         ),
         (Err(error), _) => format!("`{line}` is not among the hosts of this tool, and {error}"),
     };
-    Err(Refused::new(Refusal::NotListed, StatusCode::FORBIDDEN, text))
+    Err(RefusedCall::new(Refusal::NotListed, StatusCode::FORBIDDEN, text))
 }
 
 async fn connect(
     mut request: Request<Incoming>,
-    shared: &Arc<Shared>,
-    held: Held,
-) -> Result<Answer, Refused> {
+    shared: &Arc<ProxyState>,
+    held: CountedConnection,
+) -> Result<Answer, RefusedCall> {
     authorized(request.headers(), shared)?;
     let uri = request.uri();
     if uri.scheme().is_some() || uri.path_and_query().is_some() {
-        return Err(Refused::malformed("is for a tunnel, and names more than a host and port"));
+        return Err(RefusedCall::malformed("is for a tunnel, and names more than a host and port"));
     }
     let (host, port) = listed(uri, uri.port_u16(), shared)?;
     let to = Destination { host: &host, port, is_https: true };
@@ -115,10 +120,10 @@ async fn connect(
 
 /// A tunnel that was promised to the child.
 struct Tunnel {
-    shared: Arc<Shared>,
+    shared: Arc<ProxyState>,
     what: String,
     host: String,
-    _held: Held,
+    _held: CountedConnection,
 }
 
 impl Tunnel {
@@ -167,16 +172,19 @@ fn taken(upgraded: Upgraded) -> Option<(Begun, Vec<u8>)> {
 }
 
 /// A request for `http://…`, written anew.
-async fn plain(mut request: Request<Incoming>, shared: &Arc<Shared>) -> Result<Answer, Refused> {
+async fn plain(
+    mut request: Request<Incoming>,
+    shared: &Arc<ProxyState>,
+) -> Result<Answer, RefusedCall> {
     authorized(request.headers(), shared)?;
     let uri = request.uri().clone();
     if uri.scheme() != Some(&Scheme::HTTP) {
-        return Err(Refused::malformed(
+        return Err(RefusedCall::malformed(
             "is not for an `http://` address; `https://` is asked for by CONNECT",
         ));
     }
     if request.method() == Method::TRACE {
-        return Err(Refused::malformed("is a TRACE, which is never passed on"));
+        return Err(RefusedCall::malformed("is a TRACE, which is never passed on"));
     }
     keeps_protocol(request.headers())?;
     let (host, port) = listed(&uri, Some(uri.port_u16().unwrap_or(80)), shared)?;
@@ -187,16 +195,16 @@ async fn plain(mut request: Request<Incoming>, shared: &Arc<Shared>) -> Result<A
         named == to.text() || (port == 80 && format!("{named}:80") == to.text())
     };
     if !named.is_some_and(is_same) {
-        let refused = Refused::malformed("has no `Host` that is the one of its address");
-        return Err(Refused { why: Refusal::OtherName, ..refused });
+        let refused = RefusedCall::malformed("has no `Host` that is the one of its address");
+        return Err(RefusedCall { why: Refusal::OtherName, ..refused });
     }
     let mut headers = std::mem::take(request.headers_mut());
     drop_hop_by_hop(&mut headers);
     headers.remove(header::EXPECT);
     let authority =
         if port == 80 { to.text().trim_end_matches(":80").to_owned() } else { to.text() };
-    let host_value =
-        HeaderValue::try_from(&authority).map_err(|_| Refused::malformed("has no such host"))?;
+    let host_value = HeaderValue::try_from(&authority)
+        .map_err(|_| RefusedCall::malformed("has no such host"))?;
     headers.insert(header::HOST, host_value);
     let path = uri.path_and_query().map_or("/", |path| path.as_str());
     let (wire, target) = match reach::outer_proxy(to, shared)? {
@@ -212,10 +220,10 @@ async fn plain(mut request: Request<Incoming>, shared: &Arc<Shared>) -> Result<A
     };
     let count = Count::new(shared, to.text());
     let (parts, body) = request.into_parts();
-    let mut sent = Request::new(Counted::new(body, &count, Way::Sent));
+    let mut sent = Request::new(CountedBody::new(body, &count, Way::Sent));
     *sent.method_mut() = parts.method;
     *sent.uri_mut() =
-        target.parse().map_err(|_| Refused::malformed("has a path that is not one"))?;
+        target.parse().map_err(|_| RefusedCall::malformed("has a path that is not one"))?;
     // The body says how long it is; a length beside it could say another.
     headers.remove(header::CONTENT_LENGTH);
     *sent.headers_mut() = headers;
@@ -229,15 +237,15 @@ async fn plain(mut request: Request<Incoming>, shared: &Arc<Shared>) -> Result<A
     let (mut parts, body) = answer.into_parts();
     drop_hop_by_hop(&mut parts.headers);
     parts.extensions.clear();
-    let body = Counted::new(body, &count, Way::Received).of(connection).boxed_unsync();
+    let body = CountedBody::new(body, &count, Way::Received).of(connection).boxed_unsync();
     let mut given = Response::new(body);
     *given.status_mut() = parts.status;
     *given.headers_mut() = parts.headers;
     Ok(given)
 }
 
-fn broken_switch() -> Refused {
-    Refused::gateway(
+fn broken_switch() -> RefusedCall {
+    RefusedCall::gateway(
         Refusal::Malformed,
         "the server wants another protocol, which is not passed on",
     )

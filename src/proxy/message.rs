@@ -13,7 +13,7 @@ use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
 use hyper::{Response, StatusCode};
 
 use super::reach::Connection;
-use super::shared::Shared;
+use super::shared::ProxyState;
 use crate::host::{HOP_BY_HOP, REFUSED_HEADER, Refusal};
 
 /// The body of an answer.
@@ -39,11 +39,11 @@ pub(super) fn drop_hop_by_hop(headers: &mut HeaderMap) {
 
 /// Refuses a request for another protocol on the connection, which could not be checked. An offer
 /// of HTTP/2 is one to go on without it, and is left out.
-pub(super) fn keeps_protocol(headers: &HeaderMap) -> Result<(), Refused> {
+pub(super) fn keeps_protocol(headers: &HeaderMap) -> Result<(), RefusedCall> {
     let is_offer = |value: &HeaderValue| value.as_bytes().eq_ignore_ascii_case(b"h2c");
     match headers.get_all(header::UPGRADE).iter().all(is_offer) {
         true => Ok(()),
-        false => Err(Refused::malformed("asks for another protocol, which is not passed on")),
+        false => Err(RefusedCall::malformed("asks for another protocol, which is not passed on")),
     }
 }
 
@@ -55,14 +55,14 @@ pub(super) fn only(headers: &HeaderMap, name: HeaderName) -> Option<&HeaderValue
 
 /// A call that is not carried out, or failed.
 #[derive(Debug)]
-pub(super) struct Refused {
+pub(super) struct RefusedCall {
     pub(super) why: Refusal,
     pub(super) status: StatusCode,
     /// A sentence for who wrote the tool, and the line to add where there is one.
     pub(super) text: String,
 }
 
-impl Refused {
+impl RefusedCall {
     pub(super) fn new(why: Refusal, status: StatusCode, text: impl Into<String>) -> Self {
         Self { why, status, text: text.into() }
     }
@@ -78,7 +78,7 @@ impl Refused {
     }
 
     /// Counts it and makes it an answer.
-    pub(super) fn answer(&self, what: &str, shared: &Shared) -> Answer {
+    pub(super) fn answer(&self, what: &str, shared: &ProxyState) -> Answer {
         shared.refuse(what, self.why);
         let mut answer = Response::new(text_body(format!("rye: {}\n", self.text)));
         *answer.status_mut() = self.status;
@@ -99,22 +99,22 @@ impl Refused {
 pub(super) async fn seen<T>(
     what: &str,
     why: Refusal,
-    shared: &Shared,
+    shared: &ProxyState,
     work: impl Future<Output = T>,
 ) -> T {
-    let mut unfinished = Unfinished { what: Some(what), why, shared };
+    let mut unfinished = UnfinishedBody { what: Some(what), why, shared };
     let done = work.await;
     unfinished.what = None;
     done
 }
 
-struct Unfinished<'u> {
+struct UnfinishedBody<'u> {
     what: Option<&'u str>,
     why: Refusal,
-    shared: &'u Shared,
+    shared: &'u ProxyState,
 }
 
-impl Drop for Unfinished<'_> {
+impl Drop for UnfinishedBody<'_> {
     fn drop(&mut self) {
         if let Some(what) = self.what {
             self.shared.refuse(what, self.why);
@@ -133,7 +133,7 @@ pub(super) fn empty_body() -> AnswerBody {
 /// Bytes that went to one host and came from it; they are in the traffic of the run when it is
 /// asked for, and when the last who counts is done, however it ends.
 pub(super) struct Count {
-    shared: Arc<Shared>,
+    shared: Arc<ProxyState>,
     host: String,
     pub(super) sent: AtomicU64,
     pub(super) received: AtomicU64,
@@ -141,7 +141,7 @@ pub(super) struct Count {
 
 impl Count {
     /// Counts one call at once.
-    pub(super) fn new(shared: &Arc<Shared>, host: String) -> Arc<Self> {
+    pub(super) fn new(shared: &Arc<ProxyState>, host: String) -> Arc<Self> {
         shared.add(&host, 1, 0, 0);
         let all = shared.clone();
         let count = Arc::new(Self { shared: all, host, sent: 0.into(), received: 0.into() });
@@ -171,7 +171,7 @@ pub(super) enum Way {
 }
 
 /// A body whose bytes are counted. Trailers are left out.
-pub(super) struct Counted<B> {
+pub(super) struct CountedBody<B> {
     body: B,
     /// Of an answer.
     _connection: Option<Connection>,
@@ -179,7 +179,7 @@ pub(super) struct Counted<B> {
     way: Way,
 }
 
-impl<B> Counted<B> {
+impl<B> CountedBody<B> {
     pub(super) fn new(body: B, count: &Arc<Count>, way: Way) -> Self {
         Self { body, _connection: None, count: count.clone(), way }
     }
@@ -190,7 +190,7 @@ impl<B> Counted<B> {
     }
 }
 
-impl<B: Body<Data = Bytes> + Unpin> Body for Counted<B> {
+impl<B: Body<Data = Bytes> + Unpin> Body for CountedBody<B> {
     type Data = Bytes;
     type Error = B::Error;
 

@@ -56,7 +56,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 use zeroize::Zeroizing;
 
 use self::first_head::BadHead;
-use self::shared::Shared;
+use self::shared::ProxyState;
 use crate::base::durations::PROXY_HEAD_MS;
 use crate::base::limits::{PROXY_HEAD_BYTES, PROXY_LOOKUPS, PROXY_SECRET_BYTES};
 use crate::host::{Egress, NetSettings, Refusal, Traffic};
@@ -105,7 +105,7 @@ impl Resolve for Machine {
 
 /// The proxy of one run, on a thread of its own. Dropping it ends it.
 pub(crate) struct Proxy {
-    shared: Arc<Shared>,
+    shared: Arc<ProxyState>,
     running: Option<(oneshot::Sender<()>, JoinHandle<()>)>,
 }
 
@@ -141,7 +141,8 @@ impl Proxy {
             );
             io::Error::new(io::ErrorKind::InvalidInput, text)
         };
-        let shared = Arc::new(Shared::new(settings, resolve, is_public, answer_time).map_err(bad)?);
+        let shared =
+            Arc::new(ProxyState::new(settings, resolve, is_public, answer_time).map_err(bad)?);
         if listeners.len() != shared.egress.services.len() + 1 {
             return Err(io::Error::new(
                 io::ErrorKind::InvalidInput,
@@ -207,14 +208,14 @@ fn registered(listeners: Vec<TcpListener>) -> io::Result<Vec<tokio::net::TcpList
 
 /// A connection of the run's child counts as long as this is held.
 #[derive(Clone)]
-struct Held {
+struct CountedConnection {
     _permit: Arc<OwnedSemaphorePermit>,
 }
 
 async fn accept(
     listener: tokio::net::TcpListener,
     service: Option<usize>,
-    shared: Arc<Shared>,
+    shared: Arc<ProxyState>,
     open: Arc<Semaphore>,
 ) {
     let port = listener.local_addr().map_or(0, |address| address.port());
@@ -225,7 +226,7 @@ async fn accept(
             tokio::time::sleep(Duration::from_millis(10)).await;
             continue;
         };
-        let held = Held { _permit: Arc::new(permit) };
+        let held = CountedConnection { _permit: Arc::new(permit) };
         tokio::spawn(serve(stream, service, port, shared.clone(), held));
     }
 }
@@ -234,8 +235,8 @@ async fn serve(
     stream: TcpStream,
     service: Option<usize>,
     port: u16,
-    shared: Arc<Shared>,
-    held: Held,
+    shared: Arc<ProxyState>,
+    held: CountedConnection,
 ) {
     let _ = stream.set_nodelay(true);
     let (stream, leaving) = child::watched(stream);

@@ -23,8 +23,8 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 
-use super::message::{Count, Refused, seen};
-use super::shared::Shared;
+use super::message::{Count, RefusedCall, seen};
+use super::shared::ProxyState;
 use crate::base::address_of;
 use crate::base::durations::{CONNECT_TIMEOUT_MS, PROXY_HEAD_MS};
 use crate::base::limits::PROXY_HEAD_BYTES;
@@ -72,8 +72,8 @@ impl Destination<'_> {
 /// A connection to the server itself, also where it leads through the operator's proxy.
 pub(super) async fn connect(
     to: Destination<'_>,
-    shared: &Arc<Shared>,
-) -> Result<Box<dyn Wire>, Refused> {
+    shared: &Arc<ProxyState>,
+) -> Result<Box<dyn Wire>, RefusedCall> {
     match outer_proxy(to, shared)? {
         Some(proxy) => {
             let asking = tunnel_through(&proxy, to, shared);
@@ -86,19 +86,22 @@ pub(super) async fn connect(
 /// The operator's proxy for this host. To this machine itself none leads.
 pub(super) fn outer_proxy(
     to: Destination<'_>,
-    shared: &Shared,
-) -> Result<Option<OuterProxy>, Refused> {
+    shared: &ProxyState,
+) -> Result<Option<OuterProxy>, RefusedCall> {
     let settings = if to.is_https { &shared.https } else { &shared.http };
     if address_of(to.host).is_some_and(|address| address.to_canonical().is_loopback()) {
         return Ok(None);
     }
     settings.outer_proxy(to.host, to.port).map_err(|_| {
-        Refused::gateway(Refusal::Unreachable, "the proxy that the operator has set is not valid")
+        RefusedCall::gateway(
+            Refusal::Unreachable,
+            "the proxy that the operator has set is not valid",
+        )
     })
 }
 
 /// A connection to one of the addresses that the host has and that may be reached.
-async fn direct(to: Destination<'_>, shared: &Arc<Shared>) -> Result<TcpStream, Refused> {
+async fn direct(to: Destination<'_>, shared: &Arc<ProxyState>) -> Result<TcpStream, RefusedCall> {
     let addresses = match address_of(to.host) {
         // Its being listed was judged.
         Some(address) => vec![SocketAddr::new(address, to.port)],
@@ -116,18 +119,22 @@ async fn direct(to: Destination<'_>, shared: &Arc<Shared>) -> Result<TcpStream, 
              listed itself",
             to.host
         );
-        return Err(Refused::new(Refusal::NotPublic, StatusCode::FORBIDDEN, text));
+        return Err(RefusedCall::new(Refusal::NotPublic, StatusCode::FORBIDDEN, text));
     }
     let opened = seen(&to.text(), Refusal::Unreachable, shared, open(&addresses)).await;
     opened.map_err(|error| unreachable(to, &error))
 }
 
-fn unreachable(to: Destination<'_>, error: &io::Error) -> Refused {
+fn unreachable(to: Destination<'_>, error: &io::Error) -> RefusedCall {
     let text = format!("`{}` cannot be reached: {}", to.text(), error.kind());
-    Refused::gateway(Refusal::Unreachable, text)
+    RefusedCall::gateway(Refusal::Unreachable, text)
 }
 
-async fn resolved(host: &str, port: u16, shared: &Arc<Shared>) -> Result<Vec<SocketAddr>, Refused> {
+async fn resolved(
+    host: &str,
+    port: u16,
+    shared: &Arc<ProxyState>,
+) -> Result<Vec<SocketAddr>, RefusedCall> {
     let (resolve, name) = (shared.resolve.clone(), host.to_owned());
     let lookups = shared.lookups.clone();
     let looking = async {
@@ -144,7 +151,7 @@ async fn resolved(host: &str, port: u16, shared: &Arc<Shared>) -> Result<Vec<Soc
         Ok(Some(all)) if !all.is_empty() => Ok(all),
         _ => {
             let text = format!("`{host}` has no address here");
-            Err(Refused::gateway(Refusal::Unresolved, text))
+            Err(RefusedCall::gateway(Refusal::Unresolved, text))
         }
     }
 }
@@ -172,11 +179,11 @@ async fn open(addresses: &[SocketAddr]) -> io::Result<TcpStream> {
 /// A connection to the operator's proxy. Its address is the operator's choice and is not judged.
 pub(super) async fn to_proxy(
     proxy: &OuterProxy,
-    shared: &Arc<Shared>,
-) -> Result<Box<dyn Wire>, Refused> {
+    shared: &Arc<ProxyState>,
+) -> Result<Box<dyn Wire>, RefusedCall> {
     let failed = || {
         let text = "the proxy that the operator has set cannot be reached";
-        Refused::gateway(Refusal::Unreachable, text)
+        RefusedCall::gateway(Refusal::Unreachable, text)
     };
     let addresses = match address_of(&proxy.host) {
         Some(address) => vec![SocketAddr::new(address, proxy.port)],
@@ -201,11 +208,11 @@ pub(super) fn proxy_authorization(proxy: &OuterProxy) -> Option<HeaderValue> {
 async fn tunnel_through(
     proxy: &OuterProxy,
     to: Destination<'_>,
-    shared: &Arc<Shared>,
-) -> Result<Box<dyn Wire>, Refused> {
+    shared: &Arc<ProxyState>,
+) -> Result<Box<dyn Wire>, RefusedCall> {
     let refused = || {
         let text = format!("the proxy that the operator has set does not lead to `{}`", to.text());
-        Refused::gateway(Refusal::Unreachable, text)
+        RefusedCall::gateway(Refusal::Unreachable, text)
     };
     let wire = to_proxy(proxy, shared).await?;
     let (mut sender, _connection) = handshake(wire).await.map_err(|_| refused())?;
@@ -231,11 +238,11 @@ async fn tunnel_through(
 pub(super) async fn secured(
     stream: impl Wire + 'static,
     host: &str,
-    shared: &Shared,
-) -> Result<Box<dyn Wire>, Refused> {
+    shared: &ProxyState,
+) -> Result<Box<dyn Wire>, RefusedCall> {
     let failed = |why: &str| {
         let text = format!("`{host}` cannot prove who it is: {why}");
-        Refused::gateway(Refusal::Unreachable, text)
+        RefusedCall::gateway(Refusal::Unreachable, text)
     };
     let config = shared.tls().map_err(|why| failed(&why))?;
     let bare = host.trim_start_matches('[').trim_end_matches(']').to_owned();
@@ -278,7 +285,7 @@ pub(super) async fn answered<B>(
     sender: &mut SendRequest<B>,
     request: Request<B>,
     count: &Count,
-    shared: &Shared,
+    shared: &ProxyState,
 ) -> Result<Response<Incoming>, NotAnswered>
 where
     B: Body<Data = Bytes> + Send + 'static,
@@ -303,15 +310,15 @@ pub(super) enum NotAnswered {
 
 impl NotAnswered {
     /// The refusal for the child; `who` is the server as it is called there.
-    pub(super) fn refused(self, who: &str) -> Refused {
+    pub(super) fn refused(self, who: &str) -> RefusedCall {
         match self {
             Self::Broken(error) => {
                 let text = format!("{who} gave no answer of HTTP: {error}");
-                Refused::gateway(Refusal::Unreachable, text)
+                RefusedCall::gateway(Refusal::Unreachable, text)
             }
             Self::Late => {
                 let text = format!("{who} did not answer in time");
-                Refused::new(Refusal::Unreachable, StatusCode::GATEWAY_TIMEOUT, text)
+                RefusedCall::new(Refusal::Unreachable, StatusCode::GATEWAY_TIMEOUT, text)
             }
         }
     }

@@ -11,10 +11,11 @@ use hyper::{Method, Request, Response, StatusCode, Uri};
 
 use super::masked_body::MaskedBody;
 use super::message::{
-    Answer, Count, Counted, Refused, Way, drop_hop_by_hop, empty_body, keeps_protocol, only, seen,
+    Answer, Count, CountedBody, RefusedCall, Way, drop_hop_by_hop, empty_body, keeps_protocol,
+    only, seen,
 };
 use super::reach::{self, Destination, NotAnswered};
-use super::shared::Shared;
+use super::shared::ProxyState;
 use crate::base::Address;
 use crate::host::{Refusal, Service, plain_path};
 
@@ -78,7 +79,7 @@ pub(super) async fn answer(
     request: Request<Incoming>,
     at: usize,
     port: u16,
-    shared: &Arc<Shared>,
+    shared: &Arc<ProxyState>,
 ) -> Answer {
     let service = &shared.egress.services[at];
     // The token of a run that is watched is never recorded.
@@ -90,7 +91,7 @@ pub(super) async fn answer(
         Err(refused) => {
             // What a server or a library says of a failure may quote the request.
             let text = shared.mask.text(&refused.text);
-            Refused { text, ..refused }.answer(&what, shared)
+            RefusedCall { text, ..refused }.answer(&what, shared)
         }
     }
 }
@@ -99,8 +100,8 @@ async fn passed(
     mut request: Request<Incoming>,
     at: usize,
     port: u16,
-    shared: &Arc<Shared>,
-) -> Result<Answer, Refused> {
+    shared: &Arc<ProxyState>,
+) -> Result<Answer, RefusedCall> {
     let service = &shared.egress.services[at];
     let endpoint = endpoint(&request, port)? + &shared.prefix;
     drop_prefix(&mut request, &shared.prefix)?;
@@ -110,7 +111,8 @@ async fn passed(
     let is_head = request.method() == Method::HEAD;
     let (parts, body) = request.into_parts();
     let headers = sent_headers(parts.headers, service, &shared.headers[at])?;
-    let uri: Uri = target.parse().map_err(|_| Refused::malformed("has a path that is not one"))?;
+    let uri: Uri =
+        target.parse().map_err(|_| RefusedCall::malformed("has a path that is not one"))?;
 
     let to =
         Destination { host: upstream.host(), port: upstream.port(), is_https: upstream.is_https() };
@@ -121,7 +123,7 @@ async fn passed(
         wire = seen(&to.text(), Refusal::Unreachable, shared, shaking).await?;
     }
     let count = Count::new(shared, service.name().to_owned());
-    let mut sent = Request::new(Counted::new(body, &count, Way::Sent));
+    let mut sent = Request::new(CountedBody::new(body, &count, Way::Sent));
     *sent.method_mut() = parts.method;
     *sent.uri_mut() = uri;
     *sent.headers_mut() = headers;
@@ -132,7 +134,7 @@ async fn passed(
     let (parts, body) = answer.into_parts();
     if parts.status == StatusCode::SWITCHING_PROTOCOLS {
         let text = format!("the service `{}` wants another protocol", service.name());
-        return Err(Refused::gateway(Refusal::Malformed, text));
+        return Err(RefusedCall::gateway(Refusal::Malformed, text));
     }
     readable(&parts, service)?;
     let asked = format!("{}{target}", upstream.origin());
@@ -150,20 +152,20 @@ async fn passed(
 
 /// The address of the endpoint as the child calls it. Another name in `Host` is one that a page or
 /// a server made up for this machine.
-fn endpoint(request: &Request<Incoming>, port: u16) -> Result<String, Refused> {
+fn endpoint(request: &Request<Incoming>, port: u16) -> Result<String, RefusedCall> {
     let host = only(request.headers(), header::HOST).and_then(|value| value.to_str().ok());
     let known = [format!("127.0.0.1:{port}"), format!("localhost:{port}")];
     match host.filter(|host| known.iter().any(|known| known == host)) {
         Some(host) => Ok(format!("http://{host}")),
         None => {
-            let refused = Refused::malformed("has no `Host` that is the one of this endpoint");
-            Err(Refused { why: Refusal::OtherName, ..refused })
+            let refused = RefusedCall::malformed("has no `Host` that is the one of this endpoint");
+            Err(RefusedCall { why: Refusal::OtherName, ..refused })
         }
     }
 }
 
 /// Takes the prefix of the run from the path; who does not know it is another program.
-fn drop_prefix(request: &mut Request<Incoming>, prefix: &str) -> Result<(), Refused> {
+fn drop_prefix(request: &mut Request<Incoming>, prefix: &str) -> Result<(), RefusedCall> {
     if prefix.is_empty() {
         return Ok(());
     }
@@ -171,22 +173,22 @@ fn drop_prefix(request: &mut Request<Incoming>, prefix: &str) -> Result<(), Refu
     let rest = rest.filter(|rest| rest.starts_with('/')).and_then(|rest| rest.parse().ok());
     let refused = || {
         let text = "this endpoint is for one run, whose variable holds all of its address";
-        Refused::new(Refusal::Token, StatusCode::FORBIDDEN, text)
+        RefusedCall::new(Refusal::Token, StatusCode::FORBIDDEN, text)
     };
     *request.uri_mut() = rest.ok_or_else(refused)?;
     Ok(())
 }
 
 /// Refuses what is not listed, and what a server could take for another call.
-fn judge(request: &Request<Incoming>, service: &Service) -> Result<(), Refused> {
+fn judge(request: &Request<Incoming>, service: &Service) -> Result<(), RefusedCall> {
     let (method, uri) = (request.method(), request.uri());
     if uri.scheme().is_some() || uri.authority().is_some() {
-        return Err(Refused::malformed(
+        return Err(RefusedCall::malformed(
             "is for a whole address, and an endpoint is asked for a path",
         ));
     }
     let Some(path) = plain_path(uri.path()) else {
-        return Err(Refused::malformed("has a path that may be read in two ways"));
+        return Err(RefusedCall::malformed("has a path that may be read in two ways"));
     };
     keeps_protocol(request.headers())?;
     if service.allows(method.as_str(), &path) {
@@ -200,12 +202,12 @@ fn judge(request: &Request<Incoming>, service: &Service) -> Result<(), Refused> 
              may add it: sandbox.services.{name}.allow: [\"{method} {path}\"]"
         ),
     };
-    Err(Refused::new(Refusal::NotListed, StatusCode::FORBIDDEN, text))
+    Err(RefusedCall::new(Refusal::NotListed, StatusCode::FORBIDDEN, text))
 }
 
 /// The path and query at the upstream, whose own path stands before it.
-fn target(upstream: &Address, uri: &Uri) -> Result<String, Refused> {
-    let path = uri.path_and_query().ok_or_else(|| Refused::malformed("has no path"))?;
+fn target(upstream: &Address, uri: &Uri) -> Result<String, RefusedCall> {
+    let path = uri.path_and_query().ok_or_else(|| RefusedCall::malformed("has no path"))?;
     Ok(format!("{}{path}", upstream.path().trim_end_matches('/')))
 }
 
@@ -213,7 +215,7 @@ fn sent_headers(
     mut headers: HeaderMap,
     service: &Service,
     secret: &HeaderValue,
-) -> Result<HeaderMap, Refused> {
+) -> Result<HeaderMap, RefusedCall> {
     // What `Connection` names is meant for us alone, whatever it is.
     drop_hop_by_hop(&mut headers);
     let mut passed = HeaderMap::with_capacity(headers.len());
@@ -222,19 +224,19 @@ fn sent_headers(
             passed.append(name.clone(), value.clone());
         }
     }
-    let own =
-        HeaderName::try_from(service.header()).map_err(|_| Refused::malformed("has no header"))?;
+    let own = HeaderName::try_from(service.header())
+        .map_err(|_| RefusedCall::malformed("has no header"))?;
     passed.insert(own, secret.clone());
     let origin = service.upstream().origin();
     let host = origin.split_once("://").map_or("", |(_, host)| host);
-    let host = HeaderValue::try_from(host).map_err(|_| Refused::malformed("has no host"))?;
+    let host = HeaderValue::try_from(host).map_err(|_| RefusedCall::malformed("has no host"))?;
     passed.insert(header::HOST, host);
     passed.insert(header::ACCEPT_ENCODING, HeaderValue::from_static("identity"));
     Ok(passed)
 }
 
 /// Refuses an answer that cannot be looked through for the secret.
-fn readable(parts: &response::Parts, service: &Service) -> Result<(), Refused> {
+fn readable(parts: &response::Parts, service: &Service) -> Result<(), RefusedCall> {
     let headers = &parts.headers;
     let is_only = |name: HeaderName, plain: &str| {
         let is_plain = |value: &HeaderValue| {
@@ -258,7 +260,7 @@ fn readable(parts: &response::Parts, service: &Service) -> Result<(), Refused> {
          be seen",
         service.name()
     );
-    Err(Refused::gateway(Refusal::Opaque, text))
+    Err(RefusedCall::gateway(Refusal::Opaque, text))
 }
 
 /// Letters in which those of ASCII, as in a secret, are the bytes of ASCII.
@@ -276,7 +278,7 @@ fn is_of_known_letters(value: &HeaderValue) -> bool {
     })
 }
 
-fn received_headers(mut headers: HeaderMap, shared: &Shared) -> HeaderMap {
+fn received_headers(mut headers: HeaderMap, shared: &ProxyState) -> HeaderMap {
     drop_hop_by_hop(&mut headers);
     for name in NOT_FROM_THE_SERVER {
         headers.remove(name);

@@ -17,7 +17,7 @@ use crate::base::limits::PROXY_LOOKUPS;
 use crate::base::{HostRule, Mask, address_of};
 use crate::host::{Egress, NetSettings, Refusal, Traffic, fits_header};
 
-pub(super) struct Shared {
+pub(super) struct ProxyState {
     pub(super) egress: Egress,
     pub(super) observes: bool,
     /// The beginning of each path at the endpoint of a service: empty in a network of the run's
@@ -43,7 +43,7 @@ pub(super) struct Shared {
     counting: Mutex<Vec<Weak<Count>>>,
 }
 
-impl Shared {
+impl ProxyState {
     /// # Errors
     /// The name of a service whose secret is missing or too long, or cannot stand in its header.
     pub(super) fn new(

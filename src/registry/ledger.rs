@@ -162,14 +162,14 @@ impl Registry {
             let first = hold(step, id, tokens, spend)?;
             // A process that is gone may still hold what is missing.
             match first {
-                Held::Breached(_) if reap(step)? => hold(step, id, tokens, spend),
+                HoldResult::Breached(_) if reap(step)? => hold(step, id, tokens, spend),
                 first => Ok(first),
             }
         })?;
         match held {
-            Held::Done => Ok(None),
-            Held::Breached(breach) => Ok(Some(breach)),
-            Held::NotRunning => Err(RegistryError::NotRunning { id: id.to_owned() }),
+            HoldResult::Done => Ok(None),
+            HoldResult::Breached(breach) => Ok(Some(breach)),
+            HoldResult::NotRunning => Err(RegistryError::NotRunning { id: id.to_owned() }),
         }
     }
 
@@ -330,18 +330,18 @@ pub(crate) fn leave_thread(registry: &Registry, id: &str) {
 }
 
 /// The result of holding an amount.
-enum Held {
+enum HoldResult {
     Done,
     Breached(Breach),
     /// It ended, or was taken for dead.
     NotRunning,
 }
 
-fn hold(step: &Connection, id: &str, tokens: u64, spend: u64) -> rusqlite::Result<Held> {
+fn hold(step: &Connection, id: &str, tokens: u64, spend: u64) -> rusqlite::Result<HoldResult> {
     let rows = with_those_above(step, id)?;
     // What runs on below a thread that is over uses nothing of it any more.
     if rows.is_empty() || rows.iter().any(|row| row.state != RunState::Running) {
-        return Ok(Held::NotRunning);
+        return Ok(HoldResult::NotRunning);
     }
     for row in &rows {
         let Amounts { turns: held_turns, tokens: held_tokens, spend: held_spend, .. } = row.held;
@@ -352,7 +352,7 @@ fn hold(step: &Connection, id: &str, tokens: u64, spend: u64) -> rusqlite::Resul
         ] {
             let current = used.saturating_add(held).saturating_add(more);
             if current > max {
-                return Ok(Held::Breached(match limit {
+                return Ok(HoldResult::Breached(match limit {
                     // A turn is one more, as everybody knows, so what is used says enough.
                     "turns" => Breach::used(limit, used.saturating_add(held), max),
                     _ if used > max => Breach::used(limit, used, max),
@@ -368,7 +368,7 @@ fn hold(step: &Connection, id: &str, tokens: u64, spend: u64) -> rusqlite::Resul
             params![row.id, tokens, spend],
         )?;
     }
-    Ok(Held::Done)
+    Ok(HoldResult::Done)
 }
 
 /// Gives back what a thread holds beside those below it.

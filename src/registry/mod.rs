@@ -49,7 +49,7 @@ pub(crate) use process_id::process_is_alone;
 pub(crate) use questions::{AfterDecision, decide};
 pub(crate) use queue::{Admission, DetachedEnd, NewDetached};
 pub(crate) use requests::{
-    Decision, PendingRequest, PendingRow, PendingState, Postponed, RequestKind,
+    Decision, NewRequest, PendingRequest, PendingRow, PendingState, RequestKind,
 };
 pub(crate) use run_row::{AnyRun, RunRow};
 pub(crate) use run_state::RunState;

@@ -23,7 +23,7 @@ use crate::base::text::near;
 
 /// A request of a tool, before it is kept.
 #[derive(Debug)]
-pub(crate) struct Postponed<'a> {
+pub(crate) struct NewRequest<'a> {
     pub(crate) kind: RequestKind,
     pub(crate) asked_at: &'a str,
     pub(crate) item: &'a str,
@@ -194,7 +194,7 @@ impl Registry {
     ///
     /// # Errors
     /// `pending.full`, `registry.io`
-    pub(crate) fn postpone(&mut self, asked: &Postponed<'_>) -> Result<String, RegistryError> {
+    pub(crate) fn postpone(&mut self, asked: &NewRequest<'_>) -> Result<String, RegistryError> {
         let path = self.path.clone();
         let fail = |source| RegistryError::Sql { path: path.clone(), source };
         let id = new_id(&path)?;

@@ -1,6 +1,6 @@
 //! Requests that wait, and who decides them.
 
-use super::{Decision, PendingState, Postponed, RequestKind};
+use super::{Decision, NewRequest, PendingState, RequestKind};
 use crate::base::limits::{PENDING_BYTES, PENDING_KEPT, PENDING_WAITING};
 use crate::diagnostic::Diagnose;
 use crate::registry::Registry;
@@ -13,7 +13,7 @@ fn postpone(registry: &mut Registry) -> Result<String, &'static str> {
 
 fn postpone_plan(registry: &mut Registry, plan: &[u8]) -> Result<String, &'static str> {
     let env = registry.env_digests(std::iter::empty()).unwrap();
-    let asked = Postponed {
+    let asked = NewRequest {
         env: &env,
         kind: RequestKind::Tool,
         asked_at: "2026-11-21T10:00:00Z",

@@ -264,7 +264,7 @@ mod tests {
 
     use super::{Question, WaitingSnippet, begin_snippet, unclaim_snippet};
     use crate::diagnostic::Diagnose;
-    use crate::registry::{Decision, PendingState, Postponed, Registry, RequestKind};
+    use crate::registry::{Decision, NewRequest, PendingState, Registry, RequestKind};
 
     fn decision() -> Decision {
         Decision { by: "me".into(), at: "2026-11-21T10:00:01Z".into() }
@@ -299,7 +299,7 @@ mod tests {
 
     fn postpone(registry: &mut Registry) -> String {
         let env = registry.env_digests(std::iter::empty()).unwrap();
-        let asked = Postponed {
+        let asked = NewRequest {
             env: &env,
             asked_at: &now(),
             item: "tool:acme/pay",

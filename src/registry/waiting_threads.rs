@@ -100,7 +100,7 @@ mod tests {
     use super::ThreadWaits;
     use crate::registry::RunState;
     use crate::registry::fixtures::new;
-    use crate::registry::{Amounts, NewThread, PendingState, Postponed, Registry, RequestKind};
+    use crate::registry::{Amounts, NewRequest, NewThread, PendingState, Registry, RequestKind};
 
     fn new_thread<'a>(id: &'a str, parent: Option<&'a str>) -> NewThread<'a> {
         let most = Amounts { turns: 9, tokens: 999, spend: 999, spawns: 9 };
@@ -109,7 +109,7 @@ mod tests {
 
     fn ask(registry: &mut Registry, thread: &str) -> String {
         let env = registry.env_digests(std::iter::empty()).unwrap();
-        let asked = Postponed {
+        let asked = NewRequest {
             env: &env,
             asked_at: "2026-11-21T10:00:00Z",
             item: "tool:acme/pay",

@@ -15,7 +15,7 @@ use crate::diagnostic::Failure;
 use crate::execute::{Outcome, Pending};
 use crate::plan::{Plan, PlanError, PlanFile};
 use crate::registry::{
-    Decision, EnvDigests, PendingRequest, Postponed, Registry, RegistryError, RequestKind,
+    Decision, EnvDigests, NewRequest, PendingRequest, Registry, RegistryError, RequestKind,
 };
 
 /// That a person approved a kept request.
@@ -111,7 +111,7 @@ impl Approvals<'_> {
         let mut registry = Registry::open(self.rye.spaces.user()?.base())?;
         let env = registry.env_digests(plan.of_env_file())?;
         let private = private_in(plan, &file)?;
-        Ok(registry.postpone(&Postponed {
+        Ok(registry.postpone(&NewRequest {
             kind: RequestKind::Tool,
             env: &env,
             asked_at: &now().to_string(),

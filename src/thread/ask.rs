@@ -20,14 +20,14 @@ const LONGEST_ANSWER: Duration = Duration::from_hours(24);
 
 /// Tokens and money that are held for one answer, or booked for it.
 #[derive(Debug, Clone, Copy)]
-struct Used {
+struct Usage {
     tokens: TokenCounts,
     spend: u64,
     /// The provider did not say what it took, so it is all that was held.
     is_reserved: bool,
 }
 
-impl Used {
+impl Usage {
     /// As the ledger counts it: tokens of each kind together, and what they cost.
     fn sums(self) -> (u64, u64) {
         (total(self.tokens), self.spend)
@@ -110,7 +110,7 @@ impl Running<'_> {
         let dearest = prices.input.max(prices.cache_read).max(prices.cache_write);
         let spend = cost(input, dearest).saturating_add(cost(answer_tokens, prices.output));
         let tokens = TokenCounts { input, output: answer_tokens, ..TokenCounts::default() };
-        let held = Used { tokens, spend, is_reserved: true };
+        let held = Usage { tokens, spend, is_reserved: true };
         let id = self.record.id().to_string();
         if let Some(breach) = self.ledger.hold(&id, total(tokens), spend)? {
             return Err(self.beyond(breach));
@@ -131,7 +131,7 @@ impl Running<'_> {
         match turn {
             Ok(turn) => {
                 let took = begin.elapsed();
-                let used = turn.usage.map_or(held, |tokens| Used {
+                let used = turn.usage.map_or(held, |tokens| Usage {
                     tokens,
                     spend: price(tokens, prices),
                     is_reserved: false,
@@ -151,7 +151,7 @@ impl Running<'_> {
         &mut self,
         turn: Turn,
         judged: Result<Option<Turn>, Failure>,
-        used: Used,
+        used: Usage,
     ) -> Result<Turn, Failure> {
         self.note_hooks()?;
         let turn = match judged {
@@ -181,7 +181,7 @@ impl Running<'_> {
     fn lost(
         &mut self,
         id: &str,
-        held: Used,
+        held: Usage,
         tries: u32,
         fault: TurnFault,
     ) -> Result<Duration, Failure> {
@@ -230,7 +230,7 @@ impl Running<'_> {
     }
 
     /// A turn that was counted: its own tokens and what they cost.
-    fn count(&mut self, used: Used) {
+    fn count(&mut self, used: Usage) {
         self.turns += 1;
         self.tokens.add(used.tokens);
         self.spent = self.spent.saturating_add(used.spend);

@@ -8,12 +8,12 @@ use serde_json::{Map, Value, json};
 
 use super::backend::SandboxBackend;
 use super::continuation::{Continued, fills_window, hand_over};
-use super::dispatch::{Called, Place, Understood, failed, interrupted, together, understood};
+use super::dispatch::{CallResult, Place, Understood, failed, interrupted, together, understood};
 use super::error::{THREAD_CANCELLED, ThreadError};
 use super::limits::ThreadLimits;
 use super::model::{LanguageModel, Message, ModelCall, Turn};
 use super::record::{Record, THREAD_ENDED};
-use super::replay::{Replayed, finished_turn};
+use super::replay::{ReplayedThread, finished_turn};
 use super::result::serialised;
 use super::table::{NamedTool, ToolTable, outputs_of};
 use super::thread_id::ThreadId;
@@ -71,7 +71,7 @@ pub(crate) type DeniedBy<'a> =
 /// A thread that goes on.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Resumed {
-    pub(crate) replayed: Replayed,
+    pub(crate) replayed: ReplayedThread,
     /// The message of a person to the model.
     pub(crate) message: Option<String>,
     /// How long it ran before.
@@ -81,7 +81,7 @@ pub(crate) struct Resumed {
 impl Resumed {
     /// A thread that goes on for another one, and said nothing yet.
     pub(crate) fn of(continued: &Continued) -> Self {
-        let replayed = Replayed::of_continued(continued);
+        let replayed = ReplayedThread::of_continued(continued);
         Self { replayed, message: None, before: continued.took }
     }
 }
@@ -247,7 +247,7 @@ fn judged(thread: &mut Running<'_>, mut ended: Ended) -> Result<Ended, Failure> 
 impl Running<'_> {
     fn go(
         &mut self,
-        replayed: Replayed,
+        replayed: ReplayedThread,
         message: Option<String>,
     ) -> Result<ThreadOutcome, Failure> {
         if let After::Done(came) = self.begin(replayed, message)? {
@@ -273,8 +273,12 @@ impl Running<'_> {
     }
 
     /// Tells the model what it is to do, or goes on where a process before this one stopped.
-    fn begin(&mut self, replayed: Replayed, message: Option<String>) -> Result<After, Failure> {
-        let Replayed { messages, unanswered, awaited, .. } = replayed;
+    fn begin(
+        &mut self,
+        replayed: ReplayedThread,
+        message: Option<String>,
+    ) -> Result<After, Failure> {
+        let ReplayedThread { messages, unanswered, awaited, .. } = replayed;
         self.messages = messages;
         if self.messages.is_empty() {
             let (system, user) = (&self.conversation.system, &self.conversation.user);
@@ -353,7 +357,7 @@ impl Running<'_> {
                     Some(called) => called,
                     None => self.carry_out(call, handed_over)?,
                 };
-                if let Called::Waits(awaited) = called {
+                if let CallResult::Waits(awaited) = called {
                     return Ok(Some(awaited));
                 }
                 self.answer(call, called)?;
@@ -376,7 +380,7 @@ impl Running<'_> {
     }
 
     /// Writes down that calls begin. Several are carried out here; one is left to be.
-    fn begin_calls(&mut self, calls: &[ModelCall]) -> Result<Vec<Option<Called>>, Failure> {
+    fn begin_calls(&mut self, calls: &[ModelCall]) -> Result<Vec<Option<CallResult>>, Failure> {
         for call in calls {
             self.record.event("tool_call_start", call.to_json())?;
         }
@@ -391,20 +395,20 @@ impl Running<'_> {
     }
 
     /// Writes down what a call gave, and tells the model.
-    pub(super) fn answer(&mut self, call: &ModelCall, called: Called) -> Result<(), Failure> {
+    pub(super) fn answer(&mut self, call: &ModelCall, called: CallResult) -> Result<(), Failure> {
         self.note_hooks()?;
         let value = match called {
-            Called::Gave(value) => value,
-            Called::Failed { kind, message, detail } => {
+            CallResult::Gave(value) => value,
+            CallResult::Failed { kind, message, detail } => {
                 if let Some(denied) = (self.conversation.denied_by)(call, kind, &detail) {
                     self.conversation.listener.record(Event::CallDenied(denied));
                 }
                 let kind = kind.as_str();
                 json!({"ok": false, "error_kind": kind, "message": message, "detail": detail})
             }
-            Called::Stopped(failure) => return Err(failure),
+            CallResult::Stopped(failure) => return Err(failure),
             // Nothing is told before it is decided.
-            Called::Waits(_) => return Ok(()),
+            CallResult::Waits(_) => return Ok(()),
         };
         let (mut lost, mut blob) = (None, None);
         let result = serialised(&value, |whole| match self.record.keep(whole.as_bytes()) {
@@ -465,7 +469,7 @@ impl Running<'_> {
         &mut self,
         call: &ModelCall,
         handed_over: &mut Option<Map<String, Value>>,
-    ) -> Result<Called, Failure> {
+    ) -> Result<CallResult, Failure> {
         Ok(match understood(self.conversation.table, call) {
             Understood::Answered(called) => called,
             Understood::Tool(tool, args) => {
@@ -476,7 +480,7 @@ impl Running<'_> {
             Understood::Return(args) => match outputs_of(&args, self.conversation.outputs) {
                 Ok(outputs) => {
                     *handed_over = Some(outputs);
-                    Called::Gave(true.into())
+                    CallResult::Gave(true.into())
                 }
                 Err(wrong) => {
                     let message = "the outputs are not what was asked for".into();

@@ -89,10 +89,10 @@ pub(crate) struct LiveText {
     path: PathBuf,
     /// Its first line says where it belongs.
     has_place: bool,
-    held: Option<Held>,
+    held: Option<HeldWords>,
 }
 
-struct Held {
+struct HeldWords {
     file: File,
     /// Behind how many bytes of the transcript it is told.
     place: Option<u64>,
@@ -148,7 +148,7 @@ impl LiveText {
         // The writer adds nothing once the file is gone.
         let rest = self.next(told);
         let place = (!self.has_place).then_some(0);
-        self.held = found.map(|file| Held { file, place, begun: Vec::new() });
+        self.held = found.map(|file| HeldWords { file, place, begun: Vec::new() });
         rest
     }
 }

@@ -32,7 +32,7 @@ pub(crate) fn serialised(value: &Value, keep: impl FnOnce(&str) -> String) -> Se
         other => unsigned(other),
     };
     let whole = value.to_string();
-    let failure = Failed::of(&value);
+    let failure = FailedCall::of(&value);
     let mut left_out = 0;
     let mut shorter = shortened(value.clone(), false, &mut left_out);
     let mut text = shorter.to_string();
@@ -93,14 +93,14 @@ fn unsigned(value: &Value) -> Value {
 }
 
 /// A call that failed, as a model is told it; its fields stand where they always do.
-struct Failed {
+struct FailedCall {
     kind: String,
     message: String,
     /// As text.
     detail: String,
 }
 
-impl Failed {
+impl FailedCall {
     fn of(value: &Value) -> Option<Self> {
         let text = |key: &str| value.get(key)?.as_str().map(str::to_owned);
         let kind = text("error_kind").filter(|kind| kind.len() <= THREAD_TOOL_NAME)?;

@@ -82,7 +82,7 @@ impl dyn SandboxBackend + '_ {
     ) -> Result<T, BackendFault> {
         let (ended, heard) = std::thread::scope(|scope| {
             let (hub, lines) = (Arc::default(), Mutex::default());
-            let shared = Arc::new(Shared { backend: self, hub, lines });
+            let shared = Arc::new(SharedStreams { backend: self, hub, lines });
             let start = Box::new(move || Pool::scoped(SIZE, scope));
             let streams = BackendStreams { shared: Arc::clone(&shared), start };
             let work = || {
@@ -107,7 +107,7 @@ impl dyn SandboxBackend + '_ {
 
 /// Where streams come from: what [`with_streams`](SandboxBackend#method.with_streams) lends.
 pub struct BackendStreams<'a> {
-    shared: Arc<Shared<'a>>,
+    shared: Arc<SharedStreams<'a>>,
     start: Box<dyn Fn() -> Result<Pool<'a>, PoolError> + Send + Sync + 'a>,
 }
 
@@ -117,7 +117,7 @@ pub struct BackendStreams<'a> {
 /// Dropping it ends whatever runs, with all that it started, and answers everything that was not
 /// carried out as [`BackendFaultKind::SandboxClosed`]; it waits until nothing of it runs any more.
 pub struct BackendStream<'a> {
-    shared: Arc<Shared<'a>>,
+    shared: Arc<SharedStreams<'a>>,
     line: Arc<Line<'a>>,
 }
 
@@ -139,7 +139,7 @@ pub struct BackendEvent {
 }
 
 /// The state that the streams of one call share.
-struct Shared<'a> {
+struct SharedStreams<'a> {
     backend: &'a dyn SandboxBackend,
     hub: Arc<Hub>,
     lines: Mutex<Lines<'a>>,
@@ -340,7 +340,7 @@ impl BackendEvent {
     }
 }
 
-impl Shared<'_> {
+impl SharedStreams<'_> {
     /// Takes nothing more, and ends what runs.
     fn close(&self, heard: Option<i32>) {
         let mut lines = unpoisoned(self.lines.lock());

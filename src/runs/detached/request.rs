@@ -51,7 +51,7 @@ pub(super) struct DetachedRequest {
 }
 
 /// The verified parts of a run, which alone may run.
-pub(super) enum Verified {
+pub(super) enum VerifiedParts {
     /// The plan file of a tool.
     Plan(String),
     Thread(Value),
@@ -74,13 +74,13 @@ impl DetachedRequest {
         request: &Request,
         item: String,
         params: Map<String, Value>,
-        verified: Verified,
+        verified: VerifiedParts,
         for_record: bool,
     ) -> Self {
         let RunPlace { id, user, base, cwd, project, places } = place;
         let (plan, verified) = match verified {
-            Verified::Plan(plan) => (Some(plan), None),
-            Verified::Thread(verified) => (None, Some(verified)),
+            VerifiedParts::Plan(plan) => (Some(plan), None),
+            VerifiedParts::Thread(verified) => (None, Some(verified)),
         };
         Self {
             id,

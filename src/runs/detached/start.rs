@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use super::error::DetachError;
 use super::process;
-use super::request::{DetachedRequest, RunPlace, Verified};
+use super::request::{DetachedRequest, RunPlace, VerifiedParts};
 use crate::base::limits::DETACHED_REQUEST_BYTES;
 use crate::diagnostic::Failure;
 use crate::host::is_below_a_run;
@@ -52,7 +52,7 @@ impl Detaching<'_> {
         let text = text.map_err(|error| DetachError::CannotStart { why: error.to_string() })?;
         let id = new_uuid();
         let id = id.map_err(|error| DetachError::CannotStart { why: error.to_string() })?;
-        self.go(id, Verified::Plan(text), for_record)
+        self.go(id, VerifiedParts::Plan(text), for_record)
     }
 
     /// Detaches a thread, of which this was verified.
@@ -60,10 +60,10 @@ impl Detaching<'_> {
     /// # Errors
     /// `async.*`, `registry.*`, `key.missing`
     pub(crate) fn thread(self, id: &ThreadId, verified: Value) -> Result<Report, Failure> {
-        self.go(id.to_string(), Verified::Thread(verified), false)
+        self.go(id.to_string(), VerifiedParts::Thread(verified), false)
     }
 
-    fn go(self, id: String, verified: Verified, for_record: bool) -> Result<Report, Failure> {
+    fn go(self, id: String, verified: VerifiedParts, for_record: bool) -> Result<Report, Failure> {
         let user = self.rye.spaces().get(Space::User).ok_or(KeyError::Missing)?.base().to_owned();
         let at = self.rye.located();
         let project = at.project.as_ref().map(|project| at.cwd.join(project));

@@ -22,7 +22,7 @@ use crate::rye::{Approvals, Failed, Origin, PassedValues, Request, ThreadParent,
 use crate::trace::Sink;
 
 /// The step that follows the decision of a request.
-pub(crate) enum Decided {
+pub(crate) enum DecidedRequest {
     /// These, which were asked at once with it, are open.
     Noted(Vec<PendingRequest>),
     /// The request is carried out as a whole, with this decision.
@@ -64,12 +64,12 @@ impl Approvals<'_> {
         request: PendingRequest,
         decision: Decision,
         why: Option<&str>,
-    ) -> Result<Decided, Failure> {
+    ) -> Result<DecidedRequest, Failure> {
         let registry = self.registry()?.filter(|_| request.snippet.is_some());
         let Some(registry) = registry else {
             return Ok(match why {
-                None => Decided::Approved(request, decision),
-                Some(_) => Decided::Rejected(request, decision),
+                None => DecidedRequest::Approved(request, decision),
+                Some(_) => DecidedRequest::Rejected(request, decision),
             });
         };
         #[cfg(feature = "code")]
@@ -79,13 +79,13 @@ impl Approvals<'_> {
         match decide(&registry, &request.row, &decision, why)? {
             AfterDecision::Noted(ids) => {
                 let open = ids.iter().map(|id| registry.request(id)).collect::<Result<_, _>>()?;
-                Ok(Decided::Noted(open))
+                Ok(DecidedRequest::Noted(open))
             }
             AfterDecision::Last(decision, state) => {
                 let whole = registry.request(request.row.whole())?;
                 Ok(match state {
-                    PendingState::Approved => Decided::Approved(whole, decision),
-                    _ => Decided::Rejected(whole, decision),
+                    PendingState::Approved => DecidedRequest::Approved(whole, decision),
+                    _ => DecidedRequest::Rejected(whole, decision),
                 })
             }
         }
@@ -96,14 +96,14 @@ impl Approvals<'_> {
     /// This is the project that it was asked in, but where nothing runs.
     pub(crate) fn carry_out(
         self,
-        decided: Decided,
+        decided: DecidedRequest,
         why: &str,
         how: &CarryOut<'_>,
     ) -> Result<CarriedOut, Failed> {
         let (request, decision, is_approved) = match decided {
-            Decided::Noted(open) => return Ok(CarriedOut::Noted(open)),
-            Decided::Approved(request, decision) => (request, decision, true),
-            Decided::Rejected(request, decision) => (request, decision, false),
+            DecidedRequest::Noted(open) => return Ok(CarriedOut::Noted(open)),
+            DecidedRequest::Approved(request, decision) => (request, decision, true),
+            DecidedRequest::Rejected(request, decision) => (request, decision, false),
         };
         let early =
             |failure: Failure| Failed::early(failure, &*request.row.item, how.start.elapsed());

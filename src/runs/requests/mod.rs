@@ -6,7 +6,7 @@ mod decide;
 mod shown;
 mod sign;
 
-pub(crate) use decide::{CarriedOut, CarryOut, Decided};
+pub(crate) use decide::{CarriedOut, CarryOut, DecidedRequest};
 pub(crate) use shown::RequestRows;
 pub(crate) use sign::SignRequest;
 pub(crate) use sign::for_a_person;

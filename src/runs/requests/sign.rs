@@ -8,7 +8,7 @@ use crate::base::Digest;
 use crate::diagnostic::Failure;
 use crate::id::{Kind, Ref, Space};
 use crate::registry::{
-    Decision, PendingRequest, PendingState, Postponed, Registry, RegistryError, RequestKind,
+    Decision, NewRequest, PendingRequest, PendingState, Registry, RegistryError, RequestKind,
 };
 use crate::resolve::Found;
 use crate::rye::{Approvals, Offer, OfferOutcome, now};
@@ -81,7 +81,7 @@ impl Approvals<'_> {
             }
         }
         let env = registry.env_digests(std::iter::empty())?;
-        let id = registry.postpone(&Postponed {
+        let id = registry.postpone(&NewRequest {
             kind: RequestKind::Signature,
             env: &env,
             asked_at: &now().to_string(),

@@ -51,7 +51,7 @@ impl SavedRun<'_> {
 
 /// Shows the output of a saved snippet as it comes, beside the value, which is the answer. It may
 /// still fail, so it is masked like the report of a failure.
-struct Printed<'a> {
+struct PrintedOutput<'a> {
     sink: &'a dyn Sink,
     /// `None` if there is no listener.
     stream: Option<Mutex<PrintedStream>>,
@@ -70,7 +70,7 @@ impl PrintedStream {
     }
 }
 
-impl<'a> Printed<'a> {
+impl<'a> PrintedOutput<'a> {
     fn new(plan: &Plan, sink: &'a dyn Sink) -> Self {
         let private = PrivateValues::of(plan.private_values());
         let is_heard = sink.begin_output(private.count() > 0);
@@ -134,7 +134,7 @@ pub(crate) fn saved_snippet(
     let usual = if asked.origin.is_typed { CallApproval::Never } else { CallApproval::First };
     let least =
         if asked.origin.may_write.is_some() { CallApproval::First } else { CallApproval::Never };
-    let printed = Printed::new(plan, sink);
+    let printed = PrintedOutput::new(plan, sink);
     // The output of its tools is theirs; the value alone is the answer.
     let sink: &dyn Sink = &WithoutOutput(sink);
     let waited = asked.origin.approval.as_ref().and_then(|approval| approval.snippet.as_deref());

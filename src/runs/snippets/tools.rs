@@ -26,7 +26,7 @@ use crate::id::{Grants, Kind, Query, Ref, Space};
 use crate::plan::{Act, PlanError};
 use crate::registry::RegistryError;
 use crate::report::{Report, Warned};
-use crate::runs::requests::Decided;
+use crate::runs::requests::DecidedRequest;
 use crate::rye::grants::{self, ApprovalNeeded};
 use crate::rye::{
     CallApproval, Caller, CodePolicy, DetailLevel, Failed, ItemDigests, KeptSnippet, Nesting,
@@ -243,11 +243,10 @@ impl<'a> RyeTools<'a> {
         let registry = approvals.registry()?.ok_or_else(|| Failure::from(missing()))?;
         let asked = registry.request(request).map_err(Failure::from)?;
         let (asked, decision) = match approvals.decide(asked, approvals.decision(), None)? {
-            Decided::Approved(asked, decision) | Decided::Rejected(asked, decision) => {
-                (asked, decision)
-            }
+            DecidedRequest::Approved(asked, decision)
+            | DecidedRequest::Rejected(asked, decision) => (asked, decision),
             // A saved snippet that asked several questions at once: the next one of them.
-            Decided::Noted(open) => {
+            DecidedRequest::Noted(open) => {
                 let next = open.into_iter().next().map(|next| next.row);
                 let asks = next.map(|next| Asks {
                     item: next.item,

@@ -17,7 +17,7 @@ use crate::thread::{THREAD_CANCELLED, ThreadError};
 
 /// How it is with a run that waited for a person.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Settled {
+pub(super) enum SettleResult {
     /// As it was read: it waits, or does not.
     AsBefore,
     /// Its request was approved, and runs in the process that approved it.
@@ -30,16 +30,16 @@ pub(super) enum Settled {
 ///
 /// # Errors
 /// `registry.*`
-pub(super) fn settle(registry: &mut Registry, run: &RunRow) -> Result<Settled, Failure> {
+pub(super) fn settle(registry: &mut Registry, run: &RunRow) -> Result<SettleResult, Failure> {
     let Some(pending) = run.request.as_deref().filter(|_| run.state == RunState::Waiting) else {
-        return Ok(Settled::AsBefore);
+        return Ok(SettleResult::AsBefore);
     };
     let (failure, report) = match registry.request(pending) {
         Ok(request) => {
             let (id, result) = (pending.to_owned(), request.result.unwrap_or_default());
             match request.row.state {
-                PendingState::Waiting => return Ok(Settled::AsBefore),
-                PendingState::Approved => return Ok(Settled::Approved),
+                PendingState::Waiting => return Ok(SettleResult::AsBefore),
+                PendingState::Approved => return Ok(SettleResult::Approved),
                 PendingState::Done => (None, kept_json(result.as_bytes()).unwrap_or_default()),
                 PendingState::Rejected => {
                     (Some(RegistryError::Rejected { id, why: result }), Value::Null)
@@ -70,7 +70,7 @@ pub(super) fn settle(registry: &mut Registry, run: &RunRow) -> Result<Settled, F
     let (at, text) = (moment(), report.to_string());
     let end = DetachedEnd { state, code, at: &at, report: &text, receipts: None, request: again };
     registry.detached().end_waiting(&run.id, Some(pending), end)?;
-    Ok(Settled::Anew)
+    Ok(SettleResult::Anew)
 }
 
 /// The detached run that waits with a request which is carried out here.

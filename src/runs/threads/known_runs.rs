@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value, json};
 
-use super::detached_waits::{Settled, settle};
+use super::detached_waits::{SettleResult, settle};
 use super::record_place::placed;
 use super::result::{RunEnd, end_of};
 use super::{Threads, parsed};
@@ -190,9 +190,9 @@ impl Threads<'_> {
         let (mut has_ended, mut approved) = (false, BTreeSet::new());
         for row in &rows {
             match settle(&mut registry, row)? {
-                Settled::Anew => has_ended = true,
-                Settled::Approved => drop(approved.insert(row.id.clone())),
-                Settled::AsBefore => {}
+                SettleResult::Anew => has_ended = true,
+                SettleResult::Approved => drop(approved.insert(row.id.clone())),
+                SettleResult::AsBefore => {}
             }
         }
         if has_ended {
@@ -393,16 +393,16 @@ pub(super) fn known(
     let mut found = AnyRun::find(registry, id)?;
     let settled = match &found {
         Some(row) => settle(registry, row)?,
-        None => Settled::AsBefore,
+        None => SettleResult::AsBefore,
     };
-    if settled == Settled::Anew {
+    if settled == SettleResult::Anew {
         found = AnyRun::find(registry, id)?;
     }
     let Some(mut row) = found else { return Ok(None) };
     if let AnyRun::Thread(thread) = row {
         row = AnyRun::Thread(placed(threads, thread, &parsed(id)?)?);
     }
-    let is_approved = settled == Settled::Approved;
+    let is_approved = settled == SettleResult::Approved;
     // What it gave was that it waits.
     let report = row.report.as_deref().filter(|_| !is_approved);
     let report = report.and_then(|text| crate::parse::kept_json(text.as_bytes()));

@@ -65,7 +65,7 @@ enum StartResult<'a> {
 }
 
 /// A thread that is ready to start.
-struct Prepared<'a> {
+struct ReadyThread<'a> {
     start: &'a Start<'a>,
     lineage: &'a Lineage,
     inputs: Map<String, Value>,
@@ -187,7 +187,7 @@ impl<'a> Start<'a> {
             ThreadHooks::checked(loader, &log, &id, &lineage.source, &chosen, request.locked)?;
         let mut said = limits(loader, lineage, &request.of_thread.limits)?;
         self.lower(&mut said, threads, request, loader.sink)?;
-        let prepared = Prepared {
+        let prepared = ReadyThread {
             limits: said.limits,
             said,
             chosen,
@@ -336,7 +336,7 @@ fn own_pair(loader: &Loader<'_>, user: &Root) -> Result<KeyPair, Failure> {
     }
 }
 
-impl Prepared<'_> {
+impl ReadyThread<'_> {
     /// Begins the thread, or goes on with it, and runs it until it ends, waits, or is asked
     /// to stop.
     fn watched(

@@ -6,7 +6,7 @@ use std::time::Instant;
 use serde_json::{Map, Value, json};
 
 use super::Threads;
-use super::resume::{Decided, GoingOn, resume_as};
+use super::resume::{AwaitedDecision, GoingOn, resume_as};
 #[cfg(feature = "code")]
 use super::snippet_tool::{approved_snippet, told_as_kept};
 use super::tools::{ThreadCalls, masked, refused, told};
@@ -95,7 +95,7 @@ impl WaitingThreads<'_> {
         sink: &dyn Sink,
     ) -> Result<Report, Failed> {
         let early = |failure| Failed::early(failure, &*request.row.item, begin.elapsed());
-        let decided = Decided { pending: request.row.id.clone(), approved: decision };
+        let decided = AwaitedDecision { pending: request.row.id.clone(), approved: decision };
         let how = GoingOn { decided: Some(decided), ..GoingOn::default() };
         let top = self.top(request).map_err(early)?;
         let threads = Threads::new(self.rye);
@@ -182,7 +182,7 @@ impl Threads<'_> {
         self,
         id: &ThreadId,
         awaited: Option<&Awaited>,
-        decided: Option<&Decided>,
+        decided: Option<&AwaitedDecision>,
     ) -> Result<(), Failure> {
         let drifted = |id: &str, why: &str| -> Result<(), Failure> {
             Err(RegistryError::Drifted { id: id.to_owned(), why: why.to_owned() }.into())
@@ -315,7 +315,7 @@ impl ThreadCalls<'_> {
     ) -> Result<Value, ToolCallFault> {
         let threads = Threads::new(self.rye);
         let (pending, approved) = (awaited.pending_id.clone(), self.decision.clone());
-        let decided = approved.is_some().then_some(Decided { pending, approved });
+        let decided = approved.is_some().then_some(AwaitedDecision { pending, approved });
         let above = Some(self.id.to_string());
         let how = GoingOn { above, decided, from_wait: true, ..GoingOn::default() };
         let (request, resuming) = threads.resuming(thread, how).map_err(refused)?;
