@@ -129,7 +129,7 @@ impl Session<'_> {
     }
 
     /// Returns true if more was written during the scan. If so the project is scanned again, but
-    /// not for ever.
+    /// not without end.
     fn is_still_going_on(&mut self) -> bool {
         let patience = Duration::from_millis(DEV_PATIENCE_MS);
         if !self.watch.is_hinted() || self.hinted.is_some_and(|first| first.elapsed() > patience) {

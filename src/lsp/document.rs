@@ -70,7 +70,7 @@ impl Document {
         }
     }
 
-    /// Puts the next check off a little, so that not every letter causes one; but not for ever
+    /// Puts the next check off a little, so that not every letter causes one; but not without end
     /// while a person types.
     pub(super) fn put_off(&mut self, now: Instant) {
         self.draft = None;

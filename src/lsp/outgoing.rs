@@ -49,7 +49,7 @@ impl Session<'_> {
     ) -> Result<(), LspError> {
         self.last_id += 1;
         self.awaited.insert(self.last_id, awaited);
-        // The server does not wait for ever for an editor that never answers.
+        // The server does not wait without end for an editor that never answers.
         if self.awaited.len() > LSP_AWAITED {
             self.awaited.pop_first();
         }

@@ -63,7 +63,7 @@ impl Scope<'_> {
 
     fn expand(&self, template: &str, with_env: bool) -> Pieces {
         let mut out = Pieces::default();
-        // Behind the last brace stands no placeholder; asking at each sign would take for ever.
+        // Behind the last brace stands no placeholder; asking at each sign would take too long.
         let closed = closed(template).len();
         let mut rest = template;
         while let Some(at) = rest.find(['$', '{']) {

@@ -171,7 +171,7 @@ impl<'a> Verifier<'a> {
         }
     }
 
-    /// An old version of a shipped item keeps its good signature for ever, although its faults were
+    /// An old version of a shipped item keeps its good signature always, although its faults were
     /// mended since. So a folder that stands in for the shipped items must not bring an older
     /// version than the binary holds (core 2.3).
     fn not_older_than_shipped(&self, line: &SigLine) -> Result<(), Reason> {

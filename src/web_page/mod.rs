@@ -194,7 +194,7 @@ struct Read {
     is_cut: bool,
 }
 
-/// Reads a page on a thread of its own, with room for the deepest tree, and not for ever.
+/// Reads a page on a thread of its own, with room for the deepest tree, and a limit of time.
 fn read_html(html: String, address: Address, format: Format) -> Result<Read, Refused> {
     let (tell, told) = channel();
     let read = move || {
