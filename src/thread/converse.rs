@@ -8,12 +8,12 @@ use serde_json::{Map, Value, json};
 
 use super::backend::SandboxBackend;
 use super::continuation::{Continued, fills_window, hand_over};
-use super::dispatch::{CallResult, Place, Understood, failed, interrupted, together, understood};
+use super::dispatch::{CallEnd, Place, Understood, failed, interrupted, together, understood};
 use super::error::{THREAD_CANCELLED, ThreadError};
 use super::limits::ThreadLimits;
 use super::model::{LanguageModel, Message, ModelCall, Turn};
 use super::record::{Record, THREAD_ENDED};
-use super::replay::{ReplayedThread, finished_turn};
+use super::replay::{Replay, finished_turn};
 use super::result::serialised;
 use super::table::{NamedTool, ToolTable, outputs_of};
 use super::thread_id::ThreadId;
@@ -71,7 +71,7 @@ pub(crate) type DeniedBy<'a> =
 /// A thread that goes on.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Resumed {
-    pub(crate) replayed: ReplayedThread,
+    pub(crate) replayed: Replay,
     /// The message of a person to the model.
     pub(crate) message: Option<String>,
     /// How long it ran before.
@@ -81,7 +81,7 @@ pub(crate) struct Resumed {
 impl Resumed {
     /// A thread that goes on for another one, and said nothing yet.
     pub(crate) fn of(continued: &Continued) -> Self {
-        let replayed = ReplayedThread::of_continued(continued);
+        let replayed = Replay::of_continued(continued);
         Self { replayed, message: None, before: continued.took }
     }
 }
@@ -245,11 +245,7 @@ fn judged(thread: &mut Running<'_>, mut ended: Ended) -> Result<Ended, Failure> 
 }
 
 impl Running<'_> {
-    fn go(
-        &mut self,
-        replayed: ReplayedThread,
-        message: Option<String>,
-    ) -> Result<ThreadOutcome, Failure> {
+    fn go(&mut self, replayed: Replay, message: Option<String>) -> Result<ThreadOutcome, Failure> {
         if let After::Done(came) = self.begin(replayed, message)? {
             return Ok(came);
         }
@@ -273,12 +269,8 @@ impl Running<'_> {
     }
 
     /// Tells the model what it is to do, or goes on where a process before this one stopped.
-    fn begin(
-        &mut self,
-        replayed: ReplayedThread,
-        message: Option<String>,
-    ) -> Result<After, Failure> {
-        let ReplayedThread { messages, unanswered, awaited, .. } = replayed;
+    fn begin(&mut self, replayed: Replay, message: Option<String>) -> Result<After, Failure> {
+        let Replay { messages, unanswered, awaited, .. } = replayed;
         self.messages = messages;
         if self.messages.is_empty() {
             let (system, user) = (&self.conversation.system, &self.conversation.user);
@@ -357,7 +349,7 @@ impl Running<'_> {
                     Some(called) => called,
                     None => self.carry_out(call, handed_over)?,
                 };
-                if let CallResult::Waits(awaited) = called {
+                if let CallEnd::Waits(awaited) = called {
                     return Ok(Some(awaited));
                 }
                 self.answer(call, called)?;
@@ -380,7 +372,7 @@ impl Running<'_> {
     }
 
     /// Writes down that calls begin. Several are carried out here; one is left to be.
-    fn begin_calls(&mut self, calls: &[ModelCall]) -> Result<Vec<Option<CallResult>>, Failure> {
+    fn begin_calls(&mut self, calls: &[ModelCall]) -> Result<Vec<Option<CallEnd>>, Failure> {
         for call in calls {
             self.record.event("tool_call_start", call.to_json())?;
         }
@@ -395,20 +387,20 @@ impl Running<'_> {
     }
 
     /// Writes down what a call gave, and tells the model.
-    pub(super) fn answer(&mut self, call: &ModelCall, called: CallResult) -> Result<(), Failure> {
+    pub(super) fn answer(&mut self, call: &ModelCall, called: CallEnd) -> Result<(), Failure> {
         self.note_hooks()?;
         let value = match called {
-            CallResult::Gave(value) => value,
-            CallResult::Failed { kind, message, detail } => {
+            CallEnd::Gave(value) => value,
+            CallEnd::Failed { kind, message, detail } => {
                 if let Some(denied) = (self.conversation.denied_by)(call, kind, &detail) {
                     self.conversation.listener.record(Event::CallDenied(denied));
                 }
                 let kind = kind.as_str();
                 json!({"ok": false, "error_kind": kind, "message": message, "detail": detail})
             }
-            CallResult::Stopped(failure) => return Err(failure),
+            CallEnd::Stopped(failure) => return Err(failure),
             // Nothing is told before it is decided.
-            CallResult::Waits(_) => return Ok(()),
+            CallEnd::Waits(_) => return Ok(()),
         };
         let (mut lost, mut blob) = (None, None);
         let result = serialised(&value, |whole| match self.record.keep(whole.as_bytes()) {
@@ -469,7 +461,7 @@ impl Running<'_> {
         &mut self,
         call: &ModelCall,
         handed_over: &mut Option<Map<String, Value>>,
-    ) -> Result<CallResult, Failure> {
+    ) -> Result<CallEnd, Failure> {
         Ok(match understood(self.conversation.table, call) {
             Understood::Answered(called) => called,
             Understood::Tool(tool, args) => {
@@ -480,7 +472,7 @@ impl Running<'_> {
             Understood::Return(args) => match outputs_of(&args, self.conversation.outputs) {
                 Ok(outputs) => {
                     *handed_over = Some(outputs);
-                    CallResult::Gave(true.into())
+                    CallEnd::Gave(true.into())
                 }
                 Err(wrong) => {
                     let message = "the outputs are not what was asked for".into();

@@ -23,7 +23,7 @@ const THREAD_READS: usize = 4;
 
 /// The result of a call.
 #[derive(Debug)]
-pub(super) enum CallResult {
+pub(super) enum CallEnd {
     Gave(Value),
     /// A person decides what it asks; the thread waits with it.
     Waits(Box<Awaited>),
@@ -40,7 +40,7 @@ pub(super) enum CallResult {
 /// A call as far as it is understood without carrying anything out.
 pub(super) enum Understood<'t> {
     /// It is answered already.
-    Answered(CallResult),
+    Answered(CallEnd),
     /// It hands over outputs.
     Return(Map<String, Value>),
     Tool(&'t dyn ThreadTool, Map<String, Value>),
@@ -55,8 +55,8 @@ pub(super) struct Place<'a> {
     pub(super) awaited: Option<&'a Awaited>,
 }
 
-pub(super) fn failed(kind: ToolCallFaultKind, message: String, detail: Value) -> CallResult {
-    CallResult::Failed { kind, message, detail }
+pub(super) fn failed(kind: ToolCallFaultKind, message: String, detail: Value) -> CallEnd {
+    CallEnd::Failed { kind, message, detail }
 }
 
 /// Reads the arguments of a call and finds its tool.
@@ -99,17 +99,17 @@ impl Place<'_> {
         call: &ModelCall,
         args: Map<String, Value>,
         time: Duration,
-    ) -> CallResult {
+    ) -> CallEnd {
         let Self { thread_id, backend, awaited, .. } = self;
         let until = Instant::now() + time;
         let session = ThreadSession { thread_id, call_id: &call.id, until, backend, awaited };
         let came = catch_unwind(AssertUnwindSafe(|| tool.call(&session, args)));
         match came {
-            Ok(Ok(value)) => CallResult::Gave(value),
-            Ok(Err(ToolCallFault { stopped: Some(failure), .. })) => CallResult::Stopped(failure),
+            Ok(Ok(value)) => CallEnd::Gave(value),
+            Ok(Err(ToolCallFault { stopped: Some(failure), .. })) => CallEnd::Stopped(failure),
             Ok(Err(ToolCallFault { waits: Some(mut awaited), .. })) => {
                 awaited.call_id.clone_from(&call.id);
-                CallResult::Waits(awaited)
+                CallEnd::Waits(awaited)
             }
             Ok(Err(ToolCallFault { kind, message, detail, .. })) => failed(kind, message, detail),
             Err(_) => {
@@ -127,9 +127,9 @@ impl Place<'_> {
         table: &ToolTable<'_>,
         calls: &[ModelCall],
         time: Duration,
-    ) -> Vec<Option<CallResult>> {
+    ) -> Vec<Option<CallEnd>> {
         let begin = Instant::now();
-        let mut came: Vec<Option<CallResult>> = calls.iter().map(|_| None).collect();
+        let mut came: Vec<Option<CallEnd>> = calls.iter().map(|_| None).collect();
         let (mut heard, is_ending) = (None, AtomicBool::new(false));
         let is_ending = &is_ending;
         let size = PoolSize { threads: THREAD_READS, waiting: calls.len() };
@@ -151,7 +151,7 @@ impl Place<'_> {
                             }
                             _ => return,
                         };
-                        if matches!(called, CallResult::Stopped(_)) {
+                        if matches!(called, CallEnd::Stopped(_)) {
                             // It was asked to end, so no other call begins.
                             is_ending.store(true, Ordering::Relaxed);
                         }
@@ -176,7 +176,7 @@ impl Place<'_> {
                 pool.interrupt();
             });
         });
-        let is_told = came.iter().flatten().any(|called| matches!(called, CallResult::Stopped(_)));
+        let is_told = came.iter().flatten().any(|called| matches!(called, CallEnd::Stopped(_)));
         if let (Some(signal), false) = (heard, is_told) {
             // No call took note of it, so it is there for whatever this thread waits for next.
             hear_again(signal);
@@ -186,7 +186,7 @@ impl Place<'_> {
 }
 
 /// The result of a call that was interrupted, of which it is not known what it gave.
-pub(super) fn interrupted() -> CallResult {
+pub(super) fn interrupted() -> CallEnd {
     let why = "the call was interrupted, and may have been carried out in part";
     failed(ToolCallFaultKind::Exception, why.into(), Value::Null)
 }

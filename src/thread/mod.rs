@@ -75,7 +75,7 @@ pub(crate) use record::{
 };
 pub(crate) use record_check::{CheckedRecord, RecordFinding, check_record};
 pub(crate) use record_files::{CheckedFiles, check_files};
-pub(crate) use replay::{ReplayedThread, replay};
+pub(crate) use replay::{Replay, replay};
 pub(crate) use table::{TableTool, ToolTable, tool_name};
 pub(crate) use thread_file::RECORD_VERSION;
 pub(crate) use thread_id::{ThreadId, is_uuid, new_uuid};

@@ -13,7 +13,7 @@ use crate::parse::{TokenCounts, kept_json};
 
 /// A conversation as far as it came.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) struct ReplayedThread {
+pub(crate) struct Replay {
     /// The details that were written down when it started.
     pub(crate) started: Map<String, Value>,
     /// The first messages to the model: the system message and the task.
@@ -36,8 +36,8 @@ pub(crate) struct ReplayedThread {
 ///
 /// # Errors
 /// A line is not an event as rye writes them.
-pub(crate) fn replay(proven: &[u8]) -> Result<ReplayedThread, String> {
-    let mut replayed = ReplayedThread::default();
+pub(crate) fn replay(proven: &[u8]) -> Result<Replay, String> {
+    let mut replayed = Replay::default();
     for (at, line) in proven.split(|byte| *byte == b'\n').enumerate() {
         if line.is_empty() {
             continue;
@@ -60,7 +60,7 @@ pub(super) fn finished_turn(messages: &[Message]) -> Option<(Turn, Vec<String>)>
     (results.len() == turn.calls.len()).then(|| (turn.clone(), results))
 }
 
-impl ReplayedThread {
+impl Replay {
     /// One that said nothing yet, of which this was written down when it started; `None` where that
     /// is not as rye writes it.
     pub(crate) fn of_start(started: Map<String, Value>) -> Option<Self> {

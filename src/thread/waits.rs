@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::converse::Running;
-use super::dispatch::CallResult;
+use super::dispatch::CallEnd;
 use super::error::ThreadError;
 use super::model::{Message, ModelCall};
 use super::transcript_lines::last_event;
@@ -79,7 +79,7 @@ impl Running<'_> {
         self.awaited = Some(awaited);
         // What was handed over is seen in the results, once all are there.
         let called = self.carry_out(first, &mut None)?;
-        if let CallResult::Waits(awaited) = called {
+        if let CallEnd::Waits(awaited) = called {
             return Ok(Some(awaited));
         }
         self.answer(first, called)?;

@@ -17,8 +17,8 @@ use crate::registry::{Amounts, Decision, Registry, RunState, ThreadRow};
 use crate::report::Report;
 use crate::rye::{Failed, Loader, Request, ThreadOptions};
 use crate::thread::{
-    Continued, ProvenRecord, ReplayedThread, Resumed, ThreadError, ThreadId, ThreadLimits,
-    check_record, replay, transcript,
+    Continued, ProvenRecord, Replay, Resumed, ThreadError, ThreadId, ThreadLimits, check_record,
+    replay, transcript,
 };
 use crate::trace::Sink;
 use crate::verify::Source;
@@ -173,7 +173,7 @@ pub(super) fn resume_as(
 fn signed(
     threads: Threads<'_>,
     id: &ThreadId,
-) -> Result<(ProvenRecord, ReplayedThread, Duration), Failure> {
+) -> Result<(ProvenRecord, Replay, Duration), Failure> {
     let VerifiedThread { checked, bytes, .. } = threads.verify(id.as_str())?;
     let proven = usize::try_from(checked.proven_bytes).unwrap_or(bytes.len());
     let replayed = replay(&bytes[..proven])
@@ -190,7 +190,7 @@ fn unsigned(
     threads: Threads<'_>,
     id: &ThreadId,
     row: &ThreadRow,
-) -> Result<Option<(ProvenRecord, ReplayedThread)>, Failure> {
+) -> Result<Option<(ProvenRecord, Replay)>, Failure> {
     if row.checkpoint.is_some() {
         return Ok(None);
     }
@@ -208,7 +208,7 @@ fn unsigned(
         return Err(ThreadError::NotResumable { id: id.clone(), why: why.into() }.into());
     };
     let record = ProvenRecord { bytes, proven: 0, checkpoints: 0, last: None };
-    let replayed = ReplayedThread::of_start(started).ok_or_else(|| ThreadError::NotResumable {
+    let replayed = Replay::of_start(started).ok_or_else(|| ThreadError::NotResumable {
         id: id.clone(),
         why: "what it began with is not as this rye writes it".into(),
     })?;
