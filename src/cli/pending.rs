@@ -430,7 +430,7 @@ fn reject(
 ) -> Result<Exit, Failure> {
     let what = format!("reject {}, `{}`", request.row.id, request.row.item);
     confirm(&what, "", context, out)?;
-    // Where its folder is gone, nothing goes on, and the rejection ends the waiting.
+    // If its folder is gone, the rejection ends the waiting, and nothing goes on.
     let rye = context.rye_in(request.row.project.clone()).or_else(|_| context.rye())?;
     decide(&rye, request, Some(reason), context, out)
 }

@@ -216,7 +216,7 @@ fn each_value_is_json_or_is_refused_with_its_path_table() {
         ("({toJSON() { return {a: 1n} }})", json!({"a": 1})),
         ("const a = {x: 1}; [a, a]", json!([{"x": 1}, {"x": 1}])),
         ("let a = 1; for (let i = 0; i < 90; i++) a = [a]; JSON.stringify(a).length", json!(181)),
-        // What a snippet does to the language changes nothing of what is written.
+        // A snippet that changes the language changes nothing in the writing.
         ("JSON.stringify = () => 'x'; JSON = null; ({a: 1n})", json!({"a": 1})),
         (
             "BigInt.prototype.toJSON = function () { return 'x' }; [2n ** 64n, JSON.stringify(2n)]",

@@ -447,6 +447,19 @@ fn what_a_tool_read_before_the_wait_is_what_the_snippet_knows_though_the_file_ch
     assert_eq!((lines(&world, "count"), lines(&world, "wrote")), (1, 1));
 }
 
+#[test]
+fn a_snippet_whose_project_is_gone_is_rejected_and_goes_on_nowhere_else() {
+    let world = world();
+    let (id, _) = waits(&world, FIVE, &[]);
+    let before = lines(&world, "count");
+    let moved = world.outside().join("moved");
+    fs::rename(world.project(), &moved).unwrap();
+    let said = world.rye_in(&moved, &["pending", "reject", &id, "--json"], b"");
+    assert_eq!((said.status, &said.json()["state"]), (0, &json!("rejected")), "{said:?}");
+    let count = fs::read_to_string(moved.join("count")).unwrap_or_default().lines().count();
+    assert_eq!(count, before, "nothing of it ran again");
+}
+
 /// Changes what was kept of the one snippet that waits as a whole, with the digest of that.
 fn set_kept(world: &World, change: impl FnOnce(&mut Value)) {
     let db = rusqlite::Connection::open(world.home().join(".ai/state/registry.db")).unwrap();

@@ -79,7 +79,7 @@ impl Detaching<'_> {
             let why = format!("the request has more than {} MiB", DETACHED_REQUEST_BYTES >> 20);
             return Err(DetachError::CannotStart { why }.into());
         }
-        // What is wrong with the registry is told with its own code.
+        // A fault of the registry has its own code.
         Registry::open(&user)?;
         let pid = process::start(&at.vars, &at.cwd, &told)?;
         let mode = self.request.thread.to_string();

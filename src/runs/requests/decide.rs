@@ -93,7 +93,7 @@ impl Approvals<'_> {
 
     /// Carries out what was decided, by the kind of the request; `why` is the reason of one that
     /// was rejected. A run is planned anew, compared with what was asked for, claimed and started.
-    /// This is the project that it was asked in, but where nothing runs.
+    /// In another project than the one that it was asked in, a rejection runs nothing.
     pub(crate) fn carry_out(
         self,
         decided: DecidedRequest,
@@ -108,19 +108,22 @@ impl Approvals<'_> {
         let early =
             |failure: Failure| Failed::early(failure, &*request.row.item, how.start.elapsed());
         let (start, sink) = (how.start, how.sink);
+        // It goes on only there: its folder may be gone.
+        #[cfg(feature = "code")]
+        let goes_on = is_approved || self.rye.spaces().project_path() == request.row.project;
         if request.row.thread.is_some() && !is_approved {
             return WaitingThreads::new(self.rye).reject(&request, &decision, why, start, sink);
         }
         match request.kind {
             #[cfg(feature = "code")]
-            RequestKind::Snippet if request.row.thread.is_none() => {
+            RequestKind::Snippet if request.row.thread.is_none() && goes_on => {
                 let rejected = || Verdict::Rejected(why.to_owned());
                 let verdict = if is_approved { Verdict::Approved } else { rejected() };
                 let result = self.decide_snippet(&request, &decision, &verdict, how.print, sink);
                 result.map(Box::new).map(CarriedOut::WentOn).map_err(early)
             }
             #[cfg(feature = "code")]
-            RequestKind::SavedSnippet if !is_approved => {
+            RequestKind::SavedSnippet if !is_approved && goes_on => {
                 let report = self.reject_saved(&request, &decision, why, start, sink)?;
                 Ok(CarriedOut::Ran(Box::new(report)))
             }

@@ -403,7 +403,7 @@ pub(super) fn known(
         row = AnyRun::Thread(placed(threads, thread, &parsed(id)?)?);
     }
     let is_approved = settled == SettleResult::Approved;
-    // What it gave was that it waits.
+    // The report of an approved run is that it waited.
     let report = row.report.as_deref().filter(|_| !is_approved);
     let report = report.and_then(|text| crate::parse::kept_json(text.as_bytes()));
     let report = report.map(|report| with_receipts(registry, id, report)).transpose()?;

@@ -161,7 +161,7 @@
         }
     };
     // Values as JSON, by the language's own writer, which is told here what each of them is.
-    // What decides is taken before the snippet runs, which can change only what its own value says.
+    // The functions below are taken before the snippet runs, so it changes only its own value.
     const { getPrototypeOf, keys } = Object;
     const { prototype: plain } = Object;
     const { isFinite } = Number;
@@ -196,7 +196,7 @@
         return copy;
     };
     const write = (given, isShown, mostValues, deepest, mostBytes, mib) => {
-        // What stands around the present value, as it is and as it is written, and their keys.
+        // The values around the present one, as they are and as they are written, and their keys.
         const inside = { __proto__: null }, shapes = { __proto__: null }, path = { __proto__: null };
         const out = { __proto__: null, places: { __proto__: null }, count: 0 };
         let depth = 0, values = 0, bytes = 0;
