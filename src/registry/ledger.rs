@@ -324,9 +324,12 @@ pub(super) fn leave_process(step: &Connection, id: &str) -> rusqlite::Result<boo
 }
 
 /// This process runs a thread no more, and cannot write down how it ended: the next reader takes
-/// it for killed.
+/// it for killed. A detached one is marked so with its report.
 pub(crate) fn leave_thread(registry: &Registry, id: &str) {
-    alive::leave(&registry.path, id);
+    let sql = "SELECT places IS NOT NULL FROM run WHERE id = ?1";
+    if !matches!(registry.db.query_row(sql, [id], |row| row.get(0)), Ok(true)) {
+        alive::leave(&registry.path, id);
+    }
 }
 
 /// The result of holding an amount.

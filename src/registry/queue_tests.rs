@@ -60,6 +60,9 @@ fn places_are_taken_in_order_and_the_end_of_a_run_makes_room_for_the_next() {
     let states: Vec<_> =
         AnyRun::all(&mut registry).unwrap().iter().map(|row| row.state.as_str()).collect();
     assert_eq!(states, ["completed", "completed", "completed", "completed", "running"]);
+    assert!(AnyRun::all(&mut registry).unwrap().iter().all(|row| row.report.is_none()));
+    let report = AnyRun::find(&mut registry, "a").unwrap().unwrap().report.clone();
+    assert_eq!(report.as_deref(), Some("{}"), "it is read with its run alone");
 }
 
 #[test]

@@ -32,7 +32,7 @@ pub(crate) struct RunRow {
     pub(crate) is_detached: bool,
     /// The request for which the run of a tool waits, or waited.
     pub(crate) request: Option<String>,
-    /// The report of a detached run, once it is written.
+    /// The report of a detached run, once it is written; not in a list, which may be long.
     pub(crate) report: Option<String>,
     /// The thread that goes on for one that is continued.
     pub(crate) continued_by: Option<String>,
@@ -41,9 +41,9 @@ pub(crate) struct RunRow {
 /// The columns of a run, for [`RunRow::read`].
 const COLUMNS: &str = "run.id, run.parent, run.item, run.base, run.state, run.code, \
     run.asked_at, run.started_at, run.ended_at, run.pid, run.start, run.place, \
-    run.places IS NOT NULL, run.request, run.report, run.continued_by";
+    run.places IS NOT NULL, run.request, run.continued_by";
 
-/// The number of [`COLUMNS`].
+/// The number of [`COLUMNS`] with the report.
 const COUNT: usize = 16;
 
 impl RunRow {
@@ -63,8 +63,8 @@ impl RunRow {
             process: process.map(|(pid, start)| ProcessId { pid, start, place }),
             is_detached: row.get(12)?,
             request: row.get(13)?,
-            report: row.get(14)?,
-            continued_by: row.get(15)?,
+            continued_by: row.get(14)?,
+            report: row.get(15)?,
         })
     }
 
@@ -182,15 +182,17 @@ impl Deref for AnyRun {
 
 /// Runs, chosen and ordered by the rest of a query.
 pub(super) fn runs_of(db: &Connection, which: &str) -> rusqlite::Result<Vec<AnyRun>> {
-    db.prepare(&select(which))?.query_map([], AnyRun::read)?.collect()
+    db.prepare(&select("NULL", which))?.query_map([], AnyRun::read)?.collect()
 }
 
 /// The run with that id.
 pub(super) fn run_of(db: &Connection, id: &str) -> rusqlite::Result<Option<AnyRun>> {
-    db.query_row(&select("WHERE run.id = ?1"), [id], AnyRun::read).optional()
+    db.query_row(&select("run.report", "WHERE run.id = ?1"), [id], AnyRun::read).optional()
 }
 
-fn select(which: &str) -> String {
+fn select(report: &str, which: &str) -> String {
     let thread = thread_row::COLUMNS;
-    format!("SELECT {COLUMNS}, {thread} FROM run LEFT JOIN thread ON thread.run = run.id {which}")
+    format!(
+        "SELECT {COLUMNS}, {report}, {thread} FROM run LEFT JOIN thread ON thread.run = run.id {which}"
+    )
 }

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
@@ -92,6 +93,26 @@ fn process_of_new(world: &World, known: usize) -> Option<u64> {
     db.query_row(sql, [known], |row| row.get(0)).ok()
 }
 
+/// A process of a run is there that the registry does not name: it was told by a caller which is
+/// gone.
+fn is_registering(world: &World) -> bool {
+    let db = rusqlite::Connection::open(world.home().join(".ai/state/registry.db")).unwrap();
+    let sql = "SELECT EXISTS (SELECT 1 FROM run WHERE pid = ?1)";
+    let is_known = |pid: u64| db.query_row(sql, [pid], |row| row.get::<_, bool>(0)).unwrap();
+    let home = world.home().display().to_string();
+    let holds = |file: PathBuf, text: &str| {
+        fs::read(file).is_ok_and(|bytes| String::from_utf8_lossy(&bytes).contains(text))
+    };
+    let all = fs::read_dir("/proc").unwrap().filter_map(Result::ok);
+    let mut all = all.filter_map(|entry| entry.file_name().to_str()?.parse::<u64>().ok());
+    all.any(|pid| {
+        let folder = Path::new("/proc").join(pid.to_string());
+        holds(folder.join("cmdline"), "--detached-run")
+            && holds(folder.join("environ"), &home)
+            && !is_known(pid)
+    })
+}
+
 fn kill_9(pid: u64) -> bool {
     let args = ["-9", &pid.to_string()];
     let status = std::process::Command::new("kill").args(args).stderr(Stdio::null()).status();
@@ -163,6 +184,7 @@ fn each_is_killed_at_any_moment(kind: &Kind) {
         }
         let _ = caller.kill();
         caller.wait().unwrap();
+        until("what was started has registered", || !is_registering(world));
         let new: Vec<String> = kind.ids().difference(&known).cloned().collect();
         assert!(new.len() <= 1, "one for each that asks: {new:?}");
         marks.extend(new.into_iter().map(|id| (kind.mark(round, &id), id)));

@@ -93,7 +93,7 @@ impl KnownRun {
 
     /// The request for which a detached tool waits.
     pub(crate) fn waits_for(&self) -> Option<&str> {
-        let waits = self.row.state == RunState::Waiting && !self.is_approved;
+        let waits = self.state() == RunState::Waiting;
         self.row.request.as_deref().filter(|_| waits)
     }
 
