@@ -39,6 +39,7 @@ pub const TARGETS: &[(&str, FuzzTarget)] = &[
     ("git_index", plan::fuzz::git_index),
     ("header_block", parse::fuzz::header_block),
     ("host_rule", base::fuzz::host_rule),
+    ("http_message", signature::fuzz::http_message),
     #[cfg(feature = "code")]
     ("javascript", parse::fuzz::javascript),
     ("json", parse::fuzz::json),

@@ -86,11 +86,17 @@ impl PublicKey {
         if cache::holds(&name) {
             return true;
         }
-        let verifies = self.0.verify_strict(message, &Signature::from_bytes(sig)).is_ok();
+        let verifies = self.verifies_once(message, sig);
         if verifies {
             cache::keep(name);
         }
         verifies
+    }
+
+    /// Returns true if the signature is this key's, by the strict rules. It is not cached: no
+    /// second message has this text.
+    pub(super) fn verifies_once(&self, message: &[u8], sig: &[u8; 64]) -> bool {
+        self.0.verify_strict(message, &Signature::from_bytes(sig)).is_ok()
     }
 }
 
@@ -146,8 +152,8 @@ impl KeyPair {
         PublicKey(self.0.verifying_key())
     }
 
-    /// Signs the statement of a signature line or of a rotation. Their first bytes differ from
-    /// those of any other signed text.
+    /// Signs the statement of a signature line or of a rotation, or an HTTP message. Their first
+    /// bytes differ from each other's, and from those of any other signed text.
     pub(crate) fn sign(&self, message: &[u8]) -> [u8; 64] {
         self.0.sign(message).to_bytes()
     }
