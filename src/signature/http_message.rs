@@ -11,6 +11,7 @@
 //! (2.4) advises against that where the signature is not known to be good; the caller made this one
 //! itself, and by the strict rules a signature is good for one key and one text.
 
+use std::fmt;
 use std::ops::{Range, RangeInclusive};
 
 use base64::Engine;
@@ -26,8 +27,8 @@ const WINDOW: i64 = 300;
 const AHEAD: i64 = 30;
 /// Length of a nonce: 96 random bits, and what a node can remember of every request.
 const NONCE: RangeInclusive<usize> = 16..=64;
-/// Largest number of RFC 9651.
-const LARGEST: i64 = 999_999_999_999_999;
+/// Most digits of a number in RFC 9651.
+const DIGITS: usize = 15;
 
 const DIGEST: &str = "content-digest";
 const NODE: &str = "rye-node";
@@ -37,6 +38,7 @@ const SIGNATURE: &str = "signature";
 /// The components of a request.
 const REQUEST: [&str; 4] = ["\"@method\"", "\"@target-uri\"", "\"content-digest\"", "\"rye-node\""];
 const LABEL: &str = "rye";
+const MISSING: &str = "it is missing";
 const SHA_256: &str = "sha-256";
 const ALGORITHM: &str = "\"ed25519\"";
 const REQUEST_TAG: &str = "\"rye-request-v1\"";
@@ -108,15 +110,24 @@ pub(crate) struct HttpSignature {
 }
 
 impl HttpSignature {
-    /// Reads the signature of a message; the answer to a request covers it, a refusal as well.
+    /// Reads the signature of a message without verifying it, so that the answer to a request that is
+    /// refused can be signed too.
     pub(crate) fn of(headers: Headers<'_>) -> Result<Self, MessageFault> {
         let text = value(headers, SIGNATURE)?.ok_or(MessageFault::Unsigned)?;
-        let (label, bytes) = byte_member(text).ok_or(malformed(SIGNATURE, NOT_BYTES))?;
+        let (label, bytes) = byte_member(text)
+            .ok_or(malformed(SIGNATURE, "it is not one signature of 64 bytes in base64"))?;
         Ok(Self { label: label.to_owned(), bytes })
     }
 
     fn value(&self) -> String {
         format!(":{}:", STANDARD.encode(self.bytes))
+    }
+}
+
+impl fmt::Display for HttpSignature {
+    /// Writes the header `Signature`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}={}", self.label, self.value())
     }
 }
 
@@ -262,12 +273,9 @@ fn sign<const N: usize>(
     let input = list(components) + parameters;
     let bytes = pair.sign(base(components, values, &input).as_bytes());
     let signature = HttpSignature { label: LABEL.to_owned(), bytes };
-    let value = format!("{LABEL}={}", signature.value());
-    (vec![(INPUT, format!("{LABEL}={input}")), (SIGNATURE, value)], signature)
+    let headers = vec![(INPUT, format!("{LABEL}={input}")), (SIGNATURE, signature.to_string())];
+    (headers, signature)
 }
-
-const MISSING: &str = "it is missing";
-const NOT_BYTES: &str = "it is not one member with as many bytes in base64 as it takes";
 
 fn malformed(field: &'static str, why: &'static str) -> MessageFault {
     MessageFault::Malformed { field, why }
@@ -362,8 +370,8 @@ fn byte_member<const N: usize>(text: &str) -> Option<(&str, [u8; N])> {
 }
 
 fn seconds(text: &str) -> Result<i64, MessageFault> {
-    let number = text.parse().ok().filter(|number: &i64| number.to_string() == text);
-    let number = number.filter(|number| (0..=LARGEST).contains(number));
+    let plain = text.len() <= DIGITS && text.bytes().all(|b| b.is_ascii_digit());
+    let number = text.parse().ok().filter(|number: &i64| plain && number.to_string() == text);
     number.ok_or(malformed(INPUT, "a time is not a number of seconds"))
 }
 

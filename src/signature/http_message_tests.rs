@@ -69,15 +69,14 @@ fn fault(result: Result<SignedRequest, MessageFault>) -> String {
 #[rustfmt::skip]
 const MUTATIONS: &[(&str, &[(&str, &str)])] = &[
     ("good", &[
-        ("POST", "POST"), ("rye=(", "*a.b-1_=("), ("\nsignature: ", "\nSigNature: "),
-        ("\nrye-node", "\nrye-nodes: x\nrye-node"),
+        ("\nsignature: ", "\nSigNature: "), ("\nrye-node", "\nrye-nodes: x\nrye-node"),
     ]),
     ("forged", &[
-        ("POST", "PUT"), ("POST", "post"), ("https:", "http:"), ("example", "example:443"),
-        ("node.", "Node."), ("/execute", "/threads"), ("%2F", "%2f"), ("%2F", "/"), ("?a=%2F", ""),
-        ("{digest}", "{other digest}"), ("{key}", "{other key}"), ("{sig}", "{other sig}"),
-        ("created=1800000000", "created=1800000001"), ("1800000300", "1800000299"),
-        ("nonce='A", "nonce='B"), ("keyid='{key}';alg='ed25519'", "alg='ed25519';keyid='{key}'"),
+        ("POST", "PUT"), ("https:", "http:"), ("example", "example:443"), ("/execute", "/threads"),
+        ("%2F", "%2f"), ("?a=%2F", ""), ("{digest}", "{other digest}"), ("{key}", "{other key}"),
+        ("{sig}", "{other sig}"), ("created=1800000000", "created=1800000001"),
+        ("1800000300", "1800000299"), ("nonce='A", "nonce='B"),
+        ("keyid='{key}';alg='ed25519'", "alg='ed25519';keyid='{key}'"),
     ]),
     ("unsigned", &[("\nsignature: ", "\nx: "), ("\nsignature-input: ", "\nx: ")]),
     ("@method", &[("POST", "PÖST"), ("POST", "PO\rST")]),
@@ -86,36 +85,30 @@ const MUTATIONS: &[(&str, &[(&str, &str)])] = &[
         ("\nsignature-input", "\nSignature-Input: x\nsignature-input"), ("v1'", "v1', b=()"),
         ("v1'", "v1', rye=()"), ("'@method' ", ""), (" 'rye-node'", ""),
         ("rye-node'", "rye-node' 'date'"), ("'@method' '@target-uri'", "'@target-uri' '@method'"),
-        ("'@method'", "'@method' '@method'"), ("@target-uri", "@path"), ("'@method'", "@method"),
-        ("digest'", "digest';sf"), ("digest'", "digest';bs"), ("digest'", "digest';req"),
-        ("digest'", "digest';key='sha-256'"), ("'rye-node'", "'Rye-Node'"),
-        ("'@method' ", "'@method'  "), ("('@m", "( '@m"), ("=(", "= ("),
-        (";created=1800000000", ""), (";expires=1800000300", ""), (";keyid='{key}'", ""),
-        (";alg='ed25519'", ""), (";nonce='{nonce}'", ""), (";tag='rye-request-v1'", ""),
-        (";expires", ";created=1800000000;expires"), (";tag", ";expires=1800000300;tag"),
-        (";tag", ";keyid='{key}';tag"), (";tag", ";alg='ed25519';tag"),
+        ("'@method'", "'@method' '@method'"), ("@target-uri", "@path"), ("digest'", "digest';sf"),
+        ("digest'", "digest';bs"), ("digest'", "digest';req"), ("digest'", "digest';key='sha-256'"),
+        ("'rye-node'", "'Rye-Node'"), ("'@method' ", "'@method'  "), (";created=1800000000", ""),
+        (";expires=1800000300", ""), (";keyid='{key}'", ""), (";alg='ed25519'", ""),
+        (";nonce='{nonce}'", ""), (";tag='rye-request-v1'", ""),
+        (";expires", ";created=1800000000;expires"), (";tag", ";alg='ed25519';tag"),
         (";tag", ";nonce='{nonce}';tag"), (";alg", ";tag='rye-request-v1';alg"),
         (";tag", ";context='a';tag"), (";tag", ";nonce;tag"), (";tag", ";;tag"),
         (";created", "; created"), (";created", " ;created"), (";created", ""),
-        ("created=", "created ="), ("created=", "created= "), ("created=", "Created="),
-        ("v1'", "v1';"), ("v1'", "v1' "), ("v1'", "v1'\t"), ("'ed25519'", "ed25519"),
-        ("ed25519", "Ed25519"), ("ed25519", "hmac-sha256"), ("request-v1", "answer-v1"),
-        ("request-v1", "request-v2"), ("created=1", "created=+1"), ("created=1", "created=01"),
-        ("created=1", "created=-1"), ("created=1", "created=@1"), ("1800000000", "1800000000.0"),
-        ("1800000000", "'1800000000'"), ("1800000000", "1000000000000000"),
+        ("created=", "created ="), ("created=", "Created="), ("v1'", "v1';"), ("v1'", "v1'\t"),
+        ("'ed25519'", "ed25519"), ("ed25519", "Ed25519"), ("ed25519", "hmac-sha256"),
+        ("request-v1", "answer-v1"), ("created=1", "created=+1"), ("created=1", "created=01"),
+        ("created=1", "created=-1"), ("1800000000", "1800000000.0"), ("1800000000", "'1800000000'"),
         ("1800000300", "1800000301"), ("1800000300", "1799999999"), ("{nonce}", "AAAAAAAAAAAAAAA"),
-        ("{nonce}", ""), ("{nonce}", "{nonce}=="), ("{nonce}", "{nonce}+"),
-        ("{nonce}", "{nonce}{nonce}{nonce}"), ("'{nonce}'", ":{nonce}:"), ("'{nonce}'", "{nonce}"),
-        ("{nonce}", "\\{nonce}"), ("{nonce}", "{nonce};a"), ("{nonce}", "{nonce}é"),
-        ("{key}", "4A67330b803d5c88757afb9328615344"), ("{key}", "4a67330b"), ("'{key}'", "{key}"),
-        ("input: rye", "input: ry"), ("input: rye=", "input: "),
+        ("{nonce}", "{nonce}=="), ("{nonce}", "{nonce}+"), ("{nonce}", "{nonce}{nonce}{nonce}"),
+        ("'{nonce}'", "{nonce}"), ("{nonce}", "\\{nonce}"), ("{nonce}", "{nonce};a"),
+        ("{nonce}", "{nonce}é"), ("{key}", "4A67330b803d5c88757afb9328615344"),
+        ("'{key}'", "{key}"), ("input: rye", "input: ry"), ("input: rye=", "input: "),
     ]),
     ("signature", &[
         ("\nsignature: ", "\nSignature: x=:AA==:\nsignature: "), ("{sig}:", "{sig}:, b=:{sig}:"),
         ("{sig}", "{url sig}"), ("A==:", "A:"), ("A==:", "A=:"), ("A==:", "A===:"),
-        ("A==:", "B==:"), (":{sig}:", "{sig}"), (":{sig}:", "'{sig}'"), ("{sig}:", "{sig}:;a"),
-        ("rye=:", "rye= :"), ("rye=:", "rye =:"), ("rye=:", "Rye=:"), ("rye=:", "1rye=:"),
-        ("rye=:", "=:"), ("rye=:", "rye=:AAAA"), ("{sig}", ""), ("{sig}:", "{sig}: "),
+        ("A==:", "B==:"), (":{sig}:", "{sig}"), ("{sig}:", "{sig}:;a"), ("rye=:", "rye= :"),
+        ("rye=:", "Rye=:"), ("rye=:", "=:"), ("rye=:", "rye=:AAAA"),
         ("signature: ", "signature:  "),
     ]),
     ("content-digest", &[
@@ -123,12 +116,11 @@ const MUTATIONS: &[(&str, &[(&str, &str)])] = &[
         ("{digest}:", "{digest}:, sha-512=:{digest}:"), ("sha-256=", "sha-512="),
         ("sha-256=", "SHA-256="), ("{digest}", "{url digest}"), (":{digest}:", "{digest}"),
         ("{digest}:", "{digest}:;a"), ("{digest}", "{digest}="), ("{digest}", "AAAA"),
-        ("{digest}", ""),
     ]),
     ("rye-node", &[
         ("\nrye-node", "\nx"), ("\nrye-node", "\nrye-node: {node}\nrye-node"),
         ("{node}", "{node}, {node}"), ("{node}", "{node} "), ("{node}", "'{node}'"),
-        ("{node}", "2c5a92ed"), ("{node}", "2C5A92ed92c0b7999f215be93c8f0433"),
+        ("{node}", "2C5A92ed92c0b7999f215be93c8f0433"),
     ]),
     ("wrong node", &[("{node}", "{key}")]),
     ("unknown key", &[("'{key}'", "'{node}'")]),
@@ -166,10 +158,7 @@ fn each_mutation_of_a_good_request_has_its_fault() {
         for (from, to) in *mutations {
             let (from, to) = (filled(from), filled(to));
             assert!(text.contains(&from), "{from}");
-            let mut changed = text.replacen(&from, &to, 1);
-            if from == "rye=(" {
-                changed = changed.replace("rye=:", "*a.b-1_=:");
-            }
+            let changed = text.replacen(&from, &to, 1);
             assert_eq!(fault(verify(&changed, NOW)), *want, "{from} → {to}");
             rows += 1;
         }

@@ -21,7 +21,7 @@ mod dsse;
 mod encrypted_key;
 #[cfg(any(test, feature = "fuzz"))]
 pub(crate) mod fuzz;
-#[cfg_attr(not(any(test, feature = "fuzz")), expect(dead_code, reason = "no node uses it yet"))]
+#[cfg_attr(not(test), expect(dead_code, reason = "no node uses it yet"))]
 mod http_message;
 mod key;
 mod line;
