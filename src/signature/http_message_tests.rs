@@ -4,7 +4,9 @@ use std::array;
 
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
-use proptest::prelude::*;
+use proptest::prelude::ProptestConfig;
+use proptest::sample::Index;
+use proptest::{prop_assert, prop_assume, proptest};
 use serde_json::Value;
 
 use super::{
@@ -288,7 +290,7 @@ proptest! {
     #[test]
     fn what_is_signed_verifies_and_not_with_any_other_byte(
         method in "[A-Z]{1,8}", uri in "https?://[!-~]{1,40}", body: Vec<u8>, nonce: [u8; 16],
-        at: prop::sample::Index, to in "[ -~]",
+        at: Index, to in "[ -~]",
     ) {
         let mut text = good(&method, &uri, &body, &nonce);
         // Anywhere but in the space behind the method and in the names of headers.
