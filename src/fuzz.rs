@@ -14,8 +14,8 @@ use crate::proxy;
 #[cfg(feature = "http")]
 use crate::web_page;
 use crate::{
-    base, bundle, id, import, interpolate, lock, oms, parse, plan, report, signature, thread,
-    trust, verify,
+    base, bundle, id, import, interpolate, lock, oms, parse, plan, report, signature, store,
+    thread, trust, verify,
 };
 
 /// A function that any bytes must satisfy.
@@ -46,6 +46,7 @@ pub const TARGETS: &[(&str, FuzzTarget)] = &[
     ("key", signature::fuzz::key),
     ("knowledge", parse::fuzz::knowledge),
     ("lock", lock::fuzz::lock),
+    ("manifest", store::fuzz::manifest),
     ("model_answer", thread::fuzz::model_answer),
     ("name", id::fuzz::name),
     ("older", import::fuzz::older),

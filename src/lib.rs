@@ -20,7 +20,7 @@
 //! | 1 | `diagnostic` | how a failure is described and drawn |
 //! | 2 | `id` `host` `registry` `oms` | the words of the field as newtypes; the one seam to the machine; what outlives a process; signatures of others over files |
 //! | 3 | `trace` `space` `proxy` `web_page` | events as data; where items lie, and remembered versions of them; the hosts and services that a run may reach; one page of the web as text, in a sandbox |
-//! | 4 | `resolve` `signature` `sandbox` | from a reference to one file and what it shadows; the signature line, keys, the one rule for a signed text; what a child may touch |
+//! | 4 | `resolve` `signature` `sandbox` `store` | from a reference to one file and what it shadows; the signature line, keys, the one rule for a signed text; what a child may touch; objects by their digests, and trees of files made of them |
 //! | 5 | `trust` | whom the person believes; their keys, projects and policy |
 //! | 6 | `verify` | admission; `stage`, its mirror |
 //! | 7 | `parse` `lock` | source to typed item; what a project agreed to run |
@@ -85,6 +85,7 @@
 //! | `<user>/.ai/state/receipts/` | you, `rye receipt verify` | `rye::receipts` |
 //! | `.ai/state/threads/` | `rye thread`, `runs::threads` | `thread`, while one runs |
 //! | `<user>/.ai/bundles/` | `space`, for `resolve` | `bundle` |
+//! | `<user>/.ai/state/objects/` | `store` | the same |
 //! | `<user>/.ai/state/registry.db` | `registry` | the same |
 //! | `<user>/.ai/state/alive/` | `registry`, for runs of other containers | the same |
 //! | `$XDG_RUNTIME_DIR/rye/`, else `<user>/.ai/state/pin/` | the child of a run | `host::private_dir` |
@@ -139,6 +140,7 @@ mod scaffold;
 mod search;
 mod signature;
 mod space;
+mod store;
 mod testing;
 mod thread;
 mod trace;

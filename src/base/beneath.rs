@@ -2,7 +2,7 @@
 
 use std::os::fd::{AsFd, OwnedFd};
 
-use rustix::fs::{FileType, Mode, OFlags, ResolveFlags, fstat, openat, openat2};
+use rustix::fs::{FileType, Mode, OFlags, ResolveFlags, fstat, mkdirat, openat, openat2};
 use rustix::io::Errno;
 
 /// Opens the plain relative path below `root`, through no link.
@@ -45,4 +45,30 @@ pub(crate) fn open_by_component(
         folder = Some(opened);
     }
     Err(Errno::NOENT)
+}
+
+/// The folder of the file at a plain relative path below `root`, and the file's name. Folders that
+/// are not there are made.
+///
+/// # Errors
+/// `LOOP` where something else than a folder is in the way, which may be a link; else what the
+/// kernel says.
+pub(crate) fn make_folder_beneath(
+    root: impl AsFd,
+    relative: &str,
+) -> Result<(OwnedFd, &str), Errno> {
+    let (above, name) = relative.rsplit_once('/').unwrap_or(("", relative));
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let mut folder = openat(&root, ".", flags, Mode::empty())?;
+    for part in above.split('/').filter(|part| !part.is_empty()) {
+        match mkdirat(&folder, part, Mode::from_raw_mode(0o755)) {
+            Ok(()) | Err(Errno::EXIST) => {}
+            Err(error) => return Err(error),
+        }
+        folder = openat(&folder, part, flags, Mode::empty()).map_err(|error| match error {
+            Errno::NOTDIR => Errno::LOOP,
+            other => other,
+        })?;
+    }
+    Ok((folder, name))
 }

@@ -69,6 +69,14 @@ impl serde::Serialize for Timestamp {
     }
 }
 
+impl<'de> serde::Deserialize<'de> for Timestamp {
+    fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(from)?;
+        text.parse()
+            .map_err(|()| serde::de::Error::custom("not a time such as 2026-01-31T12:00:00Z"))
+    }
+}
+
 /// A time that passes, for people: `250 ms`, `1.5 s`, `30 s`, `10 min`, `2 h`; a measured one that
 /// is longer without its fraction, `2 min 5 s`.
 pub(crate) fn time_text(time: Duration) -> String {

@@ -10,8 +10,6 @@
 //! - Nothing in it is reserved: no id below `rye/`, no hook, no document about keys.
 //! - Files and bytes are within the caps.
 
-use std::collections::HashMap;
-
 use serde::{Deserialize, Serialize};
 
 use crate::base::Digest;
@@ -19,7 +17,7 @@ use crate::base::limits::{BUNDLE_BYTES, ITEM_BYTES, WALK_DEPTH};
 use crate::base::signed_statement::{Sha256, Statement};
 use crate::base::text::unfit;
 use crate::id::{BundleName, Kind};
-use crate::space::RelPath;
+use crate::space::{PathSet, RelPath};
 
 use super::error::BundleError;
 
@@ -144,14 +142,13 @@ fn malformed(why: String) -> BundleError {
 
 /// Refuses paths that may not lie in one bundle.
 fn check_paths<'p>(paths: impl Iterator<Item = &'p str>) -> Result<(), BundleError> {
-    // Every folder and file by what it is where case does not count.
-    let mut seen: HashMap<String, (&str, bool)> = HashMap::new();
+    let mut seen = PathSet::default();
     for path in paths {
         let content = |why: &str| BundleError::Content { path: path.to_owned(), why: why.into() };
-        if let Err(why) = path.parse::<RelPath>() {
+        if let Err(why) = seen.add(path) {
             return Err(content(&format!("the path {why}")));
         }
-        if unfit(path).is_some() || path.split('/').any(|part| part.starts_with('.')) {
+        if path.split('/').any(|part| part.starts_with('.')) {
             return Err(content("a part of the path is hidden"));
         }
         if path.split('/').count() > WALK_DEPTH {
@@ -177,16 +174,6 @@ fn check_paths<'p>(paths: impl Iterator<Item = &'p str>) -> Result<(), BundleErr
         }
         if kind == Kind::Config && below("keys") {
             return Err(content("whom you trust is yours to say"));
-        }
-        let ends = path.match_indices('/').map(|(at, _)| at).chain([path.len()]);
-        for end in ends {
-            let (part, is_file) = (&path[..end], end == path.len());
-            let known = seen.insert(part.to_lowercase(), (part, is_file));
-            if known.is_some_and(|(other, was_file)| other != part || was_file || is_file) {
-                return Err(content(
-                    "its path differs from another in case alone, or is a folder's",
-                ));
-            }
         }
     }
     Ok(())

@@ -7,6 +7,7 @@ pub(super) fn all() -> Vec<Code> {
     let layers: &[&[Code]] = &[
         crate::id::CODES,
         crate::space::CODES,
+        crate::store::CODES,
         crate::resolve::CODES,
         crate::trust::CODES,
         crate::verify::CODES,

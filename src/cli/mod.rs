@@ -58,6 +58,7 @@ mod short;
 mod show;
 mod sign;
 mod still_named;
+mod store;
 mod test;
 mod thread;
 mod trust;
@@ -191,6 +192,7 @@ verbs! {
         import "rye import skill ./pdf-forms"
         export "rye export skill skills/pdf_forms"
         bundle "rye bundle pack tools 'acme/**' --version 1.0.0"
+        store "rye store gc --dry-run"
     }
     "Help" {
         explain "rye explain verify.altered"

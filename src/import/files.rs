@@ -6,8 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::base::limits::PARTS_BYTES;
 use crate::diagnostic::Failure;
 use crate::id::Space;
-use crate::space::{RelPath, Root, Walked};
-use crate::verify::Glob;
+use crate::space::{Glob, RelPath, Root, Walked};
 
 /// The file behind a text that may be a path.
 pub(super) enum Named {

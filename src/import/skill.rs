@@ -30,8 +30,7 @@ use crate::parse::{
     Directive, Item, MADE_OF_SKILL, SIGNED_BEFORE, is_snake_case, metadata_range, yaml,
 };
 use crate::rye::Rye;
-use crate::space::{RelPath, Root};
-use crate::verify::Glob;
+use crate::space::{Glob, RelPath, Root};
 
 /// The file that makes a folder a skill.
 const SKILL: &str = "SKILL.md";

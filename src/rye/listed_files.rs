@@ -15,9 +15,9 @@ use crate::id::{BundleName, Kind, Ref, Space};
 use crate::parse::{Item, listed_files, may_list_files};
 use crate::resolve::Found;
 use crate::signature::has_no_line;
-use crate::space::{Entry, FileTypes, RelPath, Root, Spaces};
+use crate::space::{Entry, FileTypes, Glob, RelPath, Root, Spaces};
 use crate::trace::Quiet;
-use crate::verify::{FileList, Glob, PartFinding, Refused, Source, path_below_base};
+use crate::verify::{FileList, PartFinding, Refused, Source, path_below_base};
 
 /// The source with what its header lists, if it is a tool that lists files. What does not parse is
 /// left to those who parse it.

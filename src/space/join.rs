@@ -15,9 +15,12 @@ use crate::diagnostic::Place;
 
 /// The result of opening a path below a root.
 #[derive(Debug)]
-pub(super) enum Opened {
-    /// The bytes of a regular file.
-    Bytes(Vec<u8>),
+pub(crate) enum Opened {
+    /// A regular file, with the bits of its mode.
+    File {
+        bytes: Vec<u8>,
+        mode: u32,
+    },
     Missing,
     NotAFile,
     TooLarge,
@@ -36,7 +39,7 @@ impl Opened {
         place: impl FnOnce() -> Place,
     ) -> Result<Option<Vec<u8>>, SpaceError> {
         match self {
-            Self::Bytes(bytes) => Ok(Some(bytes)),
+            Self::File { bytes, .. } => Ok(Some(bytes)),
             Self::Missing => Ok(None),
             Self::NotAFile => Err(SpaceError::NotAFile { place: place() }),
             Self::TooLarge => Err(SpaceError::TooLarge { place: place() }),
@@ -47,7 +50,7 @@ impl Opened {
 
 /// Reads the regular file of at most `most` bytes at the plain relative path `relative` below
 /// `root`.
-pub(super) fn read_beneath(root: impl AsFd, relative: &str, most: u64) -> io::Result<Opened> {
+pub(crate) fn read_beneath(root: impl AsFd, relative: &str, most: u64) -> io::Result<Opened> {
     // NONBLOCK: a FIFO without a writer must not hold us; NOCTTY: a terminal must not become ours.
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     let file = match open_beneath(root, relative, flags) {
@@ -62,6 +65,7 @@ pub(super) fn read_beneath(root: impl AsFd, relative: &str, most: u64) -> io::Re
     if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
         return Ok(Opened::NotAFile);
     }
+    let mode = stat.st_mode & 0o7777;
     let size = u64::try_from(stat.st_size).unwrap_or(0);
     if size > most {
         return Ok(Opened::TooLarge);
@@ -71,12 +75,12 @@ pub(super) fn read_beneath(root: impl AsFd, relative: &str, most: u64) -> io::Re
     // With room for more than there is, one read meets the end too.
     let read = read(&file, spare_capacity(&mut bytes));
     if read == Ok(size) {
-        return Ok(Opened::Bytes(bytes));
+        return Ok(Opened::File { bytes, mode });
     }
     let mut file = File::from(file);
     file.rewind()?;
     match read_at_most(&mut file, most, size as u64)? {
-        Bounded::All(bytes) => Ok(Opened::Bytes(bytes)),
+        Bounded::All(bytes) => Ok(Opened::File { bytes, mode }),
         Bounded::More => Ok(Opened::TooLarge),
     }
 }
@@ -114,7 +118,7 @@ mod tests {
         ];
         for (path, want, opens) in rows {
             let got = match read_beneath(&fd, path, ITEM_BYTES).unwrap() {
-                Opened::Bytes(..) => "bytes",
+                Opened::File { .. } => "bytes",
                 Opened::Missing => "missing",
                 Opened::NotAFile => "not a file",
                 Opened::TooLarge => "too large",

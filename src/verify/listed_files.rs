@@ -10,11 +10,8 @@ use super::error::{Claim, Reason, Refused};
 use super::source::Source;
 use crate::base::Digest;
 use crate::base::limits::{PARTS, PARTS_BYTES};
-use crate::id::{Ref, Space, covers};
-use crate::space::{Folder, RelPath, Root, SpaceError, Spaces, Walked};
-
-/// Longest of them in bytes.
-const PATTERN_BYTES: usize = 256;
+use crate::id::{Ref, Space};
+use crate::space::{Folder, Glob, RelPath, Root, SpaceError, Spaces, Walked};
 
 /// The folder that listed paths begin at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -38,63 +35,6 @@ pub(crate) struct FileList {
     pub(crate) digests: BTreeMap<RelPath, Option<Digest>>,
     /// Files that are programs.
     pub(crate) programs: Vec<Glob>,
-}
-
-/// A pattern over paths: `*` within a segment, `**` across segments. No other sign has a meaning:
-/// `[slug].txt` is a file of that name. A text and nothing made of it: who signed nothing may list
-/// thousands.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Glob(String);
-
-impl Glob {
-    /// # Errors
-    /// One clause that says what is wrong.
-    pub(crate) fn new(text: &str) -> Result<Self, String> {
-        if text.len() > PATTERN_BYTES {
-            return Err(format!("is longer than {PATTERN_BYTES} bytes"));
-        }
-        // A pattern must keep the rules of a path.
-        text.trim_end_matches("/**").parse::<RelPath>().map_err(str::to_owned)?;
-        if text.split('/').any(|segment| segment.contains("**") && segment != "**") {
-            return Err("has `**` in a name: it stands for whole folders, as in `lib/**`".into());
-        }
-        Ok(Self(text.to_owned()))
-    }
-
-    /// Returns true if a text is a pattern and not a plain path.
-    pub(crate) fn is_one(text: &str) -> bool {
-        text.contains('*')
-    }
-
-    pub(crate) fn text(&self) -> &str {
-        &self.0
-    }
-
-    /// The folders before the first segment that holds a wildcard.
-    pub(crate) fn prefix(&self) -> &str {
-        let folder = &self.0[..self.0.rfind('/').unwrap_or(0)];
-        let mut end = 0;
-        for (at, part) in folder.split('/').scan(0, |at, part| {
-            *at += part.len() + 1;
-            Some((*at - 1, part))
-        }) {
-            if Self::is_one(part) {
-                break;
-            }
-            end = at;
-        }
-        &folder[..end]
-    }
-
-    /// Returns true if something deeper than `depth` folders below the prefix can match.
-    fn reaches(&self, depth: usize) -> bool {
-        let rest = self.0[self.prefix().len()..].trim_start_matches('/');
-        rest.contains("**") || rest.split('/').count() > depth
-    }
-
-    pub(crate) fn matches(&self, path: &str) -> bool {
-        covers(&self.0, path)
-    }
 }
 
 /// A file that a signed header covers.

@@ -30,7 +30,7 @@ pub(crate) use error::{
 };
 #[cfg(feature = "lsp")]
 pub(crate) use error::{VERIFY_LEGACY, VERIFY_MOVED};
-pub(crate) use listed_files::{FileList, Glob, PartFinding, PartsRoot, path_below_base};
+pub(crate) use listed_files::{FileList, PartFinding, PartsRoot, path_below_base};
 pub(crate) use source::{Integrity, Source};
 pub(crate) use stage::{SignError, SignWith, SignedFile, digest_to_sign, stage};
 

@@ -11,7 +11,8 @@ use crate::base::limits::OUTPUT_BYTES;
 use crate::base::text::escape_line;
 use crate::base::time::{TimeKey, as_ms};
 use crate::parse::error::{PARSE_METADATA, ParseFault};
-use crate::verify::{FileList, Glob, PartsRoot};
+use crate::space::Glob;
+use crate::verify::{FileList, PartsRoot};
 
 /// Most calls that a server is sent before it answered the first: each is held in memory.
 const EXEC_IN_FLIGHT: usize = 1024;

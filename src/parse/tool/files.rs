@@ -7,8 +7,8 @@ use crate::base::Digest;
 use crate::base::limits::PATTERNS;
 use crate::base::text::escape_line;
 use crate::parse::error::{PARSE_LIMIT, PARSE_METADATA, ParseFault};
-use crate::space::RelPath;
-use crate::verify::{FileList, Glob, PartsRoot};
+use crate::space::{Glob, RelPath};
+use crate::verify::{FileList, PartsRoot};
 
 /// The value of a pattern in the mapping that `rye sign` writes.
 pub(super) const PATTERN: &str = "pattern";

@@ -8,8 +8,8 @@ use crate::parse::tool::anchor::{Anchor, AnchorMode, DepsScope, VerifyDeps};
 use crate::parse::tool::config_resolve::{ConfigResolve, MergeMode, WantedConfig};
 use crate::parse::tool::sandbox::Sandbox;
 use crate::parse::{Interpreter, Search};
-use crate::space::HeaderStyle;
-use crate::verify::{FileList, Glob, PartsRoot};
+use crate::space::{Glob, HeaderStyle};
+use crate::verify::{FileList, PartsRoot};
 use serde_json::{Value, json};
 
 fn tool(text: &str) -> Result<Tool, ParseFault> {

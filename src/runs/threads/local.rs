@@ -14,11 +14,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, fstat, mkdirat, openat, renameat, statat};
+use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, fstat, openat, renameat, statat};
 use rustix::io::Errno;
 
 use super::workspace_size::is_full;
-use crate::base::beneath::open_beneath;
+use crate::base::beneath::{make_folder_beneath, open_beneath};
 use crate::base::bytes::{Bounded, read_at_most, temporary_name};
 use crate::base::limits::{WORKSPACE_DEPTH, WORKSPACE_OUTPUT_BYTES};
 use crate::base::sync::unpoisoned;
@@ -287,33 +287,14 @@ impl Workspace {
         }
     }
 
-    /// The folder of a file, made where it is not there, and the file's name.
-    fn folder_of<'p>(&self, path: &'p str) -> Result<(OwnedFd, &'p str), BackendFault> {
-        let (above, name) = path.rsplit_once('/').unwrap_or(("", path));
-        let mut folder = self.root.try_clone().map_err(|error| os_error(&error.to_string()))?;
-        for part in above.split('/').filter(|part| !part.is_empty()) {
-            match mkdirat(&folder, part, Mode::from_raw_mode(0o755)) {
-                Ok(()) | Err(Errno::EXIST) => {}
-                Err(errno) => return Err(told(path, errno)),
-            }
-            let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-            let next = openat(&folder, part, flags, Mode::empty());
-            folder = next.map_err(|errno| match errno {
-                // Where something else than a folder is in the way, it may be a link.
-                Errno::NOTDIR => told(path, Errno::LOOP),
-                other => told(path, other),
-            })?;
-        }
-        Ok((folder, name))
-    }
-
     fn write(&self, path: &str, data: &[u8], mode: u32) -> Result<(), BackendFault> {
         let path = plain(path)?;
         if path == "." {
             return Err(os_error("the workspace itself is a folder"));
         }
         self.has_room(data.len() as u64).map_err(|why| os_error(&why))?;
-        let (folder, name) = self.folder_of(&path)?;
+        let placed = make_folder_beneath(&self.root, &path);
+        let (folder, name) = placed.map_err(|errno| told(&path, errno))?;
         let temporary = temporary_name().map_err(|error| os_error(&error.to_string()))?;
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
         let file = openat(&folder, &temporary, flags, Mode::from_raw_mode(mode & 0o777));

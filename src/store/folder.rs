@@ -1,0 +1,362 @@
+//! A store in a folder: each object a file, `ab/cdef…`, each ref a file with a digest a line.
+//!
+//! # Why no object is lost that a ref reaches
+//!
+//! Writers and collections of any number of processes meet at one lock. A put, a look for missing
+//! objects and a new ref take it together with others, a collection takes it alone: once to read
+//! the clock and the refs, and then again for each folder that it sweeps. An object is as old as
+//! its file's time, which the kernel sets, as it sets that of the lock, by which a collection
+//! reads the clock; so no two clocks are compared.
+//!
+//! A collection removes an object that no ref reached when it read them, and that is older than
+//! that moment. Take an object that a ref reaches which was set without an error. `set_ref` found
+//! the object there, made it new and wrote the ref, all while no collection looked or swept. A
+//! collection that read the refs later saw this one, so the object is marked. One that read them
+//! earlier finds, when it sweeps, a file newer than its reading, and leaves it; had it swept before,
+//! `set_ref` would have missed the object, and its caller puts it again. What an object names never
+//! changes, so what a ref reaches was found out before, without the lock. (Only a clock that is set
+//! back meanwhile, and by more than the grace period, makes a new file look old.)
+//!
+//! The grace period is for callers: who puts objects and sets the ref within it never has to put
+//! one again.
+
+use std::collections::BTreeMap;
+use std::fs::{self, DirBuilder, File};
+use std::io::{self, Read, Write};
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use rustix::fs::{
+    AtFlags, FileType, Timespec, Timestamps, UTIME_NOW, UTIME_OMIT, futimens, statat, utimensat,
+};
+use rustix::io::Errno;
+
+use super::error::StoreError;
+use super::objects::{Garbage, OBJECT_BYTES, ObjectStore, RefName, reached};
+use crate::base::bytes::{Bounded, read_plain, sweep, temporary, write_atomic};
+use crate::base::limits::SMALL_TEXT_BYTES;
+use crate::base::{Digest, Digesting, file_lock};
+use crate::space::{Opened, read_beneath};
+
+/// The folder of the store below a user's `.ai`.
+pub(crate) const OBJECTS: &str = "state/objects";
+
+/// Most objects that a ref lists: its file is a small text.
+const REF_OBJECTS: usize = 1_000;
+
+const REFS: &str = "refs";
+const QUARANTINE: &str = "quarantine";
+const LOCK: &str = ".lock";
+
+/// Sets the time of a file to this moment.
+const NOW: Timestamps = Timestamps {
+    last_access: Timespec { tv_sec: 0, tv_nsec: UTIME_OMIT },
+    last_modification: Timespec { tv_sec: 0, tv_nsec: UTIME_NOW },
+};
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct FolderStore {
+    folder: PathBuf,
+    open: OwnedFd,
+}
+
+/// The file of an object, as it is found.
+enum Found {
+    Object(Vec<u8>),
+    Missing,
+    /// Other bytes, a link or a folder.
+    Altered,
+}
+
+impl FolderStore {
+    /// Opens the store in a folder, and makes it where there is none.
+    ///
+    /// # Errors
+    /// `store.io`
+    pub(crate) fn open(folder: PathBuf) -> Result<Self, StoreError> {
+        for inner in [REFS, QUARANTINE] {
+            make_folder(&folder.join(inner)).map_err(|error| StoreError::io(&folder, error))?;
+        }
+        let open = File::open(&folder).map_err(|error| StoreError::io(&folder, error))?.into();
+        Ok(Self { folder, open })
+    }
+
+    /// Holds the store with other writers, or alone for a collection, until the file is dropped.
+    fn lock(&self, alone: bool) -> Result<File, StoreError> {
+        let path = self.folder.join(LOCK);
+        let lock = || {
+            let file =
+                File::options().create(true).truncate(false).write(true).mode(0o600).open(&path)?;
+            match alone {
+                true => file_lock::lock(&file, &path)?,
+                false => file_lock::lock_shared(&file, &path)?,
+            }
+            Ok(file)
+        };
+        lock().map_err(|error: io::Error| StoreError::io(&path, error))
+    }
+
+    fn path(&self, digest: Digest) -> PathBuf {
+        self.folder.join(relative(digest))
+    }
+
+    fn read(&self, digest: Digest) -> Result<Found, StoreError> {
+        let read = read_beneath(&self.open, &relative(digest), OBJECT_BYTES);
+        Ok(match read.map_err(|error| StoreError::io(&self.path(digest), error))? {
+            Opened::File { bytes, .. } if Digest::of(&bytes) == digest => Found::Object(bytes),
+            Opened::Missing => Found::Missing,
+            _ => Found::Altered,
+        })
+    }
+
+    /// The folder of an object, made where it is not there. A link is never one.
+    fn shard(&self, digest: Digest) -> Result<PathBuf, StoreError> {
+        let path = self.path(digest);
+        let shard = path.parent().unwrap_or(&self.folder);
+        let made = make_folder(shard).and_then(|()| match shard.symlink_metadata()?.is_dir() {
+            true => Ok(shard.to_owned()),
+            false => Err(io::ErrorKind::NotADirectory.into()),
+        });
+        made.map_err(|error| StoreError::io(shard, error))
+    }
+
+    /// Puts what stands where the object should be into the quarantine.
+    fn quarantine(&self, digest: Digest) -> Result<Vec<u8>, StoreError> {
+        let _lock = self.lock(true)?;
+        // Another process may have put the object again since it was read.
+        match self.read(digest)? {
+            Found::Object(bytes) => return Ok(bytes),
+            Found::Missing => {}
+            Found::Altered => {
+                self.shard(digest)?;
+                let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+                let aside = format!("{QUARANTINE}/{digest}-{}", now.as_nanos());
+                fs::rename(self.path(digest), self.folder.join(aside))
+                    .map_err(|error| StoreError::io(&self.path(digest), error))?;
+            }
+        }
+        Err(StoreError::altered(digest))
+    }
+
+    /// Makes the object new, if it is there. The store is locked.
+    fn renew(&self, digest: Digest) -> Result<bool, StoreError> {
+        let path = relative(digest);
+        let is_there = || {
+            let stat = statat(&self.open, &path, AtFlags::SYMLINK_NOFOLLOW)?;
+            if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
+                return Ok(false);
+            }
+            utimensat(&self.open, &path, &NOW, AtFlags::SYMLINK_NOFOLLOW)?;
+            Ok(true)
+        };
+        match is_there() {
+            Err(Errno::NOENT | Errno::NOTDIR) => Ok(false),
+            other => other.map_err(|error| StoreError::io(&self.path(digest), error)),
+        }
+    }
+
+    /// The folders of objects.
+    fn shards(&self) -> Result<Vec<PathBuf>, StoreError> {
+        let io = |error| StoreError::io(&self.folder, error);
+        let mut shards = Vec::new();
+        for entry in fs::read_dir(&self.folder).map_err(io)? {
+            let entry = entry.map_err(io)?;
+            let is_shard = entry.file_name().len() == 2 && entry.file_type().map_err(io)?.is_dir();
+            shards.extend(is_shard.then(|| entry.path()));
+        }
+        Ok(shards)
+    }
+}
+
+fn make_folder(path: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(path)
+}
+
+/// Copies all bytes, or some more than an object may have.
+fn copy(from: &mut dyn Read, to: &mut impl Write) -> io::Result<Digesting> {
+    let (mut digesting, mut buffer) = (Digesting::default(), vec![0; 64 << 10]);
+    while digesting.bytes() <= OBJECT_BYTES {
+        match from.read(&mut buffer) {
+            Ok(0) => break,
+            Ok(read) => {
+                digesting.take(&buffer[..read]);
+                to.write_all(&buffer[..read])?;
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(digesting)
+}
+
+/// The path of an object below the folder of the store.
+fn relative(digest: Digest) -> String {
+    let name = digest.to_string();
+    format!("{}/{}", &name[..2], &name[2..])
+}
+
+/// The objects in one of the folders, each with its path and what the file system says of it.
+fn objects_in(shard: &Path) -> Result<Vec<(Digest, PathBuf, fs::Metadata)>, StoreError> {
+    let io = |error| StoreError::io(shard, error);
+    let begins = shard.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let mut objects = Vec::new();
+    for entry in fs::read_dir(shard).map_err(io)? {
+        let entry = entry.map_err(io)?;
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let Ok(digest) = format!("{begins}{name}").parse() else { continue };
+        match entry.metadata() {
+            Ok(stat) => objects.push((digest, entry.path(), stat)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(io(error)),
+        }
+    }
+    Ok(objects)
+}
+
+impl ObjectStore for FolderStore {
+    fn put(&self, digest: Digest, bytes: &mut dyn Read) -> Result<u64, StoreError> {
+        let (shard, path) = (self.shard(digest)?, self.path(digest));
+        let io = |error| StoreError::io(&path, error);
+        let mut file = temporary(&shard).map_err(io)?;
+        let came = copy(bytes, &mut file).map_err(io)?;
+        if came.bytes() > OBJECT_BYTES {
+            let why = format!("has more than {} MiB", OBJECT_BYTES >> 20);
+            return Err(StoreError::malformed(digest, why));
+        }
+        if came.digest() != digest {
+            return Err(StoreError::malformed(digest, "is not the digest of the bytes that came"));
+        }
+        file.as_file().sync_all().map_err(io)?;
+        let lock = self.lock(false)?;
+        futimens(file.as_file(), &NOW).map_err(|error| io(error.into()))?;
+        file.persist(&path).map_err(|error| io(error.error))?;
+        drop(lock);
+        File::open(&shard).and_then(|shard| shard.sync_all()).map_err(io)?;
+        sweep(&shard);
+        Ok(came.bytes())
+    }
+
+    fn get(&self, digest: Digest) -> Result<Vec<u8>, StoreError> {
+        match self.read(digest)? {
+            Found::Object(bytes) => Ok(bytes),
+            Found::Missing => Err(StoreError::not_found(digest)),
+            Found::Altered => self.quarantine(digest),
+        }
+    }
+
+    fn missing(&self, digests: &[Digest]) -> Result<Vec<Digest>, StoreError> {
+        let _lock = self.lock(false)?;
+        let mut missing = Vec::new();
+        for digest in digests {
+            if !self.renew(*digest)? {
+                missing.push(*digest);
+            }
+        }
+        Ok(missing)
+    }
+
+    fn set_ref(&self, name: &RefName, objects: &[Digest]) -> Result<(), StoreError> {
+        if objects.len() > REF_OBJECTS {
+            let why = format!("may hold {REF_OBJECTS} objects, each of which may name others");
+            return Err(StoreError::malformed(name.as_str(), why));
+        }
+        let all = reached(self, objects.iter().copied(), &mut |_, error| Err(error))?;
+        let lines: String = objects.iter().map(|digest| format!("{digest}\n")).collect();
+        let path = self.folder.join(REFS).join(name.as_str());
+        let _lock = self.lock(false)?;
+        for digest in all {
+            if !self.renew(digest)? {
+                return Err(StoreError::not_found(digest));
+            }
+        }
+        write_atomic(&path, lines.as_bytes(), 0o600).map_err(|error| StoreError::io(&path, error))
+    }
+
+    fn remove_ref(&self, name: &RefName) -> Result<(), StoreError> {
+        let path = self.folder.join(REFS).join(name.as_str());
+        match fs::remove_file(&path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                Err(StoreError::io(&path, error))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn refs(&self) -> Result<BTreeMap<RefName, Vec<Digest>>, StoreError> {
+        let folder = self.folder.join(REFS);
+        let mut refs = BTreeMap::new();
+        for entry in fs::read_dir(&folder).map_err(|error| StoreError::io(&folder, error))? {
+            let entry = entry.map_err(|error| StoreError::io(&folder, error))?;
+            // Others are of writers that were killed.
+            let Some(name) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else {
+                continue;
+            };
+            let path = entry.path();
+            let digests = match read_plain(&path, SMALL_TEXT_BYTES) {
+                Ok(Bounded::All(text)) => {
+                    let text = String::from_utf8_lossy(&text);
+                    text.lines().map(|line| line.parse().ok()).collect()
+                }
+                Ok(Bounded::More) => None,
+                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                Err(error) => return Err(StoreError::io(&path, error)),
+            };
+            let malformed = || StoreError::malformed(path.display(), "is not a list of digests");
+            refs.insert(name, digests.ok_or_else(malformed)?);
+        }
+        Ok(refs)
+    }
+
+    fn list(&self) -> Result<Vec<(Digest, u64)>, StoreError> {
+        let mut all = Vec::new();
+        for shard in self.shards()? {
+            all.extend(
+                objects_in(&shard)?.into_iter().map(|(digest, _, stat)| (digest, stat.len())),
+            );
+        }
+        all.sort_unstable();
+        Ok(all)
+    }
+
+    fn collect(&self, grace: Duration, is_dry_run: bool) -> Result<Garbage, StoreError> {
+        let mut garbage = Garbage::default();
+        let (before, refs) = {
+            let lock = self.lock(true)?;
+            let io = |error| StoreError::io(&self.folder.join(LOCK), error);
+            futimens(&lock, &NOW).map_err(|error| io(error.into()))?;
+            let now = lock.metadata().and_then(|stat| stat.modified()).map_err(io)?;
+            (now.checked_sub(grace).unwrap_or(UNIX_EPOCH), self.refs()?)
+        };
+        let marked = reached(self, refs.into_values().flatten(), &mut |digest, error| {
+            match error {
+                // It may be a disk that does not answer for a moment.
+                StoreError::Io { .. } => return Err(error),
+                _ => garbage.lost.push(digest),
+            }
+            Ok(())
+        })?;
+        for shard in self.shards()? {
+            let _lock = (!is_dry_run).then(|| self.lock(true)).transpose()?;
+            for (digest, path, stat) in objects_in(&shard)? {
+                let is_new = stat.modified().is_ok_and(|at| at >= before);
+                if stat.is_dir() || is_new || marked.contains(&digest) {
+                    garbage.kept += 1;
+                    continue;
+                }
+                if !is_dry_run {
+                    fs::remove_file(&path).map_err(|error| StoreError::io(&path, error))?;
+                }
+                garbage.removed += 1;
+                garbage.removed_bytes += stat.len();
+            }
+        }
+        Ok(garbage)
+    }
+}
+
+#[cfg(test)]
+#[path = "folder_tests.rs"]
+mod tests;

@@ -1,0 +1,92 @@
+use std::fs::{self, File};
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::time::{Duration, SystemTime};
+
+use super::FolderStore;
+use crate::base::{Digest, whole_tests};
+use crate::store::battery::{battery, gc_beside_writers};
+use crate::store::error::StoreError;
+use crate::store::objects::ObjectStore;
+
+fn store() -> (tempfile::TempDir, FolderStore) {
+    let home = tempfile::tempdir().unwrap();
+    let store = FolderStore::open(home.path().join("objects")).unwrap();
+    (home, store)
+}
+
+#[test]
+fn a_folder_keeps_the_promises_of_a_store() {
+    let (_home, store) = store();
+    let age = || {
+        for (digest, _) in store.list().unwrap() {
+            let old = SystemTime::now() - Duration::from_secs(9);
+            File::options()
+                .write(true)
+                .open(store.path(digest))
+                .unwrap()
+                .set_modified(old)
+                .unwrap();
+        }
+    };
+    battery(&store, &|digest, bytes| fs::write(store.path(digest), bytes).unwrap(), &age);
+}
+
+#[test]
+fn gc_beside_eight_writers_never_removes_what_a_ref_reaches() {
+    let (home, _) = store();
+    let open = || {
+        let store = FolderStore::open(home.path().join("objects")).unwrap();
+        Box::new(store) as Box<dyn ObjectStore>
+    };
+    gc_beside_writers(&open, if whole_tests() { 500 } else { 20 });
+}
+
+#[test]
+fn what_is_put_aside_can_be_looked_at_and_no_link_is_followed() {
+    let (home, store) = store();
+    let digest = Digest::of(b"x");
+    let outside = home.path().join("outside");
+    fs::write(&outside, b"x").unwrap();
+    store.put(digest, &mut &b"x"[..]).unwrap();
+    let path = store.path(digest);
+    let mode = |path: &std::path::Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!((mode(&path), mode(&store.folder)), (0o600, 0o700));
+    for round in 1..=3 {
+        fs::remove_file(&path).unwrap();
+        match round {
+            1 => symlink(&outside, &path).unwrap(),
+            2 => fs::create_dir(&path).unwrap(),
+            _ => fs::write(&path, b"y").unwrap(),
+        }
+        assert!(matches!(store.get(digest), Err(StoreError::Altered { .. })));
+        let aside = fs::read_dir(store.folder.join("quarantine")).unwrap();
+        assert_eq!(aside.count(), round);
+        store.put(digest, &mut &b"x"[..]).unwrap();
+    }
+    // A put takes the place of a link, and does not write through it.
+    fs::remove_file(&path).unwrap();
+    symlink(&outside, &path).unwrap();
+    store.put(digest, &mut &b"x"[..]).unwrap();
+    assert!(path.symlink_metadata().unwrap().is_file());
+    // Nor is a link followed that stands for a folder of objects.
+    let shard = path.parent().unwrap();
+    let elsewhere = home.path().join("elsewhere");
+    fs::rename(shard, &elsewhere).unwrap();
+    symlink(&elsewhere, shard).unwrap();
+    assert!(matches!(store.get(digest), Err(StoreError::Io { .. })));
+    assert!(matches!(store.put(digest, &mut &b"x"[..]), Err(StoreError::Io { .. })));
+    assert_eq!(store.list().unwrap(), []);
+    assert_eq!(fs::read_dir(&elsewhere).unwrap().count(), 1);
+}
+
+#[test]
+fn a_ref_that_cannot_be_read_stops_a_collection() {
+    let (_home, store) = store();
+    store.put(Digest::of(b"x"), &mut &b"x"[..]).unwrap();
+    for text in [&b"no digest\n"[..], &[b'0'; 70_000]] {
+        fs::write(store.folder.join("refs/run"), text).unwrap();
+        let collected = store.collect(Duration::ZERO, false);
+        assert!(matches!(collected, Err(StoreError::Malformed { .. })), "{collected:?}");
+    }
+    assert_eq!(store.list().unwrap().len(), 1);
+}

@@ -1,0 +1,263 @@
+//! From a project to the manifest of the files that a run needs, and from one to a workspace.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fs::{DirBuilder, File};
+use std::io::{self, Write};
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::Path;
+
+use rustix::fs::{Mode, OFlags, openat};
+use walkdir::WalkDir;
+
+use super::error::StoreError;
+use super::manifest::{FileMode, TREE_BYTES, TREE_FILES, TreeFile, TreeManifest};
+use super::objects::{OBJECT_BYTES, ObjectStore};
+use super::travel::{never_travels, never_travels_for_bytes};
+use crate::base::Digest;
+use crate::base::beneath::make_folder_beneath;
+use crate::space::{Glob, Opened, RelPath, read_beneath};
+
+/// Most names looked at below one folder, to find the files that patterns mean.
+const TREE_WALKED: usize = 100_000;
+/// Most refused paths that are told one by one.
+const TOLD_PATHS: usize = 1_000;
+
+/// A path that was not taken or not written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct RefusedPath {
+    pub(crate) path: String,
+    /// One clause.
+    pub(crate) why: String,
+}
+
+/// Adds a path; behind the last that is told, it is said that there are more.
+pub(super) fn refuse(told: &mut Vec<RefusedPath>, path: &str, why: impl Into<String>) {
+    match told.len() {
+        0..TOLD_PATHS => told.push(RefusedPath { path: path.to_owned(), why: why.into() }),
+        TOLD_PATHS => {
+            let (path, why) = ("…".to_owned(), "there are more of them".to_owned());
+            told.push(RefusedPath { path, why });
+        }
+        _ => {}
+    }
+}
+
+/// A file that travels beside those of the project.
+#[derive(Debug, Clone)]
+pub(crate) struct GivenFile {
+    pub(crate) path: RelPath,
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) mode: FileMode,
+}
+
+/// The files that a run needs, and where their bytes are.
+#[derive(Debug)]
+pub(crate) struct CollectedTree {
+    pub(crate) manifest: TreeManifest,
+    /// Paths that a pattern with a wildcard matches, and that do not travel.
+    pub(crate) left_out: Vec<RefusedPath>,
+    project: OwnedFd,
+    paths: HashMap<Digest, RelPath>,
+    given: HashMap<Digest, Vec<u8>>,
+}
+
+impl CollectedTree {
+    /// The bytes of a file of the manifest.
+    ///
+    /// # Errors
+    /// `store.malformed` if the file was changed since; `store.not_found`, `store.io`
+    pub(crate) fn bytes(&self, digest: Digest) -> Result<Vec<u8>, StoreError> {
+        if let Some(bytes) = self.given.get(&digest) {
+            return Ok(bytes.clone());
+        }
+        let path = self.paths.get(&digest).ok_or_else(|| StoreError::not_found(digest))?;
+        match read_file(&self.project, path.as_str()) {
+            Ok(Ok(Some((bytes, _)))) if Digest::of(&bytes) == digest => Ok(bytes),
+            Err(error) => Err(StoreError::io(Path::new(path.as_str()), error)),
+            _ => Err(StoreError::malformed(path, "changed while it was pushed")),
+        }
+    }
+}
+
+/// Collects the files of a project that patterns match, and files that are given; of one path the
+/// given one counts.
+///
+/// # Errors
+/// `store.never_travels` for a path without a wildcard, or a given one, that does not travel;
+/// `store.not_found` for one without a wildcard that is not there; `store.malformed` for more than
+/// a manifest may hold; `store.io`
+pub(crate) fn collect(
+    project: &Path,
+    globs: &[Glob],
+    given: Vec<GivenFile>,
+) -> Result<CollectedTree, StoreError> {
+    let root: OwnedFd = File::open(project).map_err(|error| StoreError::io(project, error))?.into();
+    let (wild, plain): (Vec<&Glob>, Vec<&Glob>) =
+        globs.iter().partition(|glob| Glob::is_one(glob.text()));
+    let mut left_out = Vec::new();
+    let mut wanted: BTreeMap<String, bool> = BTreeMap::new();
+    walk(project, &mut |met| {
+        let (path, is_meant) = match met {
+            Met::Folder(path) => (path, wild.iter().any(|glob| glob.reaches_into(path))),
+            Met::File(path) | Met::Unread(path, _) => {
+                (path, wild.iter().any(|glob| glob.matches(path)))
+            }
+        };
+        match (met, never_travels(path)) {
+            _ if !is_meant => return false,
+            (Met::Unread(_, why), _) | (_, Some(why)) => refuse(&mut left_out, path, why),
+            (Met::File(path), None) => drop(wanted.insert(path.to_owned(), false)),
+            (Met::Folder(_), None) => return true,
+        }
+        false
+    })?;
+    wanted.extend(plain.into_iter().map(|glob| (glob.text().to_owned(), true)));
+    let (mut files, mut paths, mut total) = (BTreeMap::new(), HashMap::new(), 0);
+    for (path, is_asked_for) in wanted {
+        let never = |why| StoreError::NeverTravels { path: path.clone(), why };
+        if let Some(why) = never_travels(&path) {
+            return Err(never(why));
+        }
+        let read =
+            read_file(&root, &path).map_err(|error| StoreError::io(&project.join(&path), error))?;
+        let travels = read.and_then(|read| match &read {
+            Some((bytes, _)) => never_travels_for_bytes(bytes).map_or(Ok(read), Err),
+            None => Ok(None),
+        });
+        match (travels, path.parse::<RelPath>()) {
+            (Ok(Some((bytes, mode))), Ok(path)) => {
+                let sha256 = Digest::of(&bytes);
+                let size = bytes.len() as u64;
+                total += size;
+                paths.insert(sha256, path.clone());
+                files.insert(path, TreeFile { mode, sha256, size });
+            }
+            (Ok(None), _) if is_asked_for => return Err(StoreError::not_found(&path)),
+            (Ok(None), _) => {}
+            (Err(why), _) | (_, Err(why)) if is_asked_for => return Err(never(why)),
+            (Err(why), _) | (_, Err(why)) => refuse(&mut left_out, &path, why),
+        }
+        if files.len() > TREE_FILES || total > TREE_BYTES {
+            break;
+        }
+    }
+    let mut of_given = HashMap::new();
+    for GivenFile { path, bytes, mode } in given {
+        let why = never_travels(path.as_str()).or_else(|| never_travels_for_bytes(&bytes));
+        if let Some(why) = why {
+            return Err(StoreError::NeverTravels { path: path.to_string(), why });
+        }
+        let (sha256, size) = (Digest::of(&bytes), bytes.len() as u64);
+        files.insert(path, TreeFile { mode, sha256, size });
+        of_given.insert(sha256, bytes);
+    }
+    let manifest = TreeManifest::new(files);
+    let manifest = manifest.map_err(|why| StoreError::malformed(project.display(), why))?;
+    Ok(CollectedTree { manifest, left_out, project: root, paths, given: of_given })
+}
+
+/// Writes the files of a manifest into a folder that is made for them. Every one is verified.
+///
+/// # Errors
+/// `store.never_travels` for a path that none should have sent; `store.malformed` for another size
+/// than the manifest says; `store.not_found`, `store.altered`; `store.io`, also for a folder that
+/// is there. A part of it may be written then.
+pub(crate) fn materialise(
+    store: &dyn ObjectStore,
+    manifest: &TreeManifest,
+    into: &Path,
+) -> Result<(), StoreError> {
+    for path in manifest.files().keys() {
+        if let Some(why) = never_travels(path.as_str()) {
+            return Err(StoreError::NeverTravels { path: path.to_string(), why });
+        }
+    }
+    let made = DirBuilder::new().mode(0o700).create(into).and_then(|()| File::open(into));
+    let root = made.map_err(|error| StoreError::io(into, error))?;
+    for (path, file) in manifest.files() {
+        let bytes = bytes_of(store, path, file)?;
+        let write = || {
+            let (folder, name) = make_folder_beneath(&root, path.as_str())?;
+            let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW;
+            let mode = Mode::from_raw_mode(file.mode.bits());
+            File::from(openat(folder, name, flags | OFlags::CLOEXEC, mode)?).write_all(&bytes)
+        };
+        write().map_err(|error| StoreError::io(&into.join(path.as_str()), error))?;
+    }
+    Ok(())
+}
+
+/// The bytes of a file of a manifest.
+pub(super) fn bytes_of(
+    store: &dyn ObjectStore,
+    path: &RelPath,
+    file: &TreeFile,
+) -> Result<Vec<u8>, StoreError> {
+    let bytes = store.get(file.sha256)?;
+    match bytes.len() as u64 == file.size {
+        true => Ok(bytes),
+        false => Err(StoreError::malformed(path, "has another size than its manifest says")),
+    }
+}
+
+/// Reads the regular file at a plain path; `None` if there is none, or one clause about what else
+/// is there.
+pub(super) fn read_file(
+    root: &OwnedFd,
+    path: &str,
+) -> io::Result<Result<Option<(Vec<u8>, FileMode)>, &'static str>> {
+    Ok(match read_beneath(root, path, OBJECT_BYTES)? {
+        Opened::File { bytes, mode } => Ok(Some((bytes, FileMode::of_bits(mode)))),
+        Opened::Missing => Ok(None),
+        Opened::NotAFile => Err("it is not a regular file"),
+        Opened::TooLarge => Err("it is larger than 64 MiB"),
+        Opened::Link => Err("it is a link, or lies behind one"),
+    })
+}
+
+/// Something below a folder, with its path there.
+#[derive(Clone, Copy)]
+pub(super) enum Met<'p> {
+    Folder(&'p str),
+    /// Anything else, such as a link.
+    File(&'p str),
+    /// It cannot be looked at, or has no path of text.
+    Unread(&'p str, &'static str),
+}
+
+/// Goes through everything below a folder, through no link. A folder is entered if `visit` says so.
+pub(super) fn walk(top: &Path, visit: &mut dyn FnMut(Met<'_>) -> bool) -> Result<(), StoreError> {
+    let mut walk = WalkDir::new(top).min_depth(1).follow_links(false).into_iter();
+    let mut count = 0;
+    while let Some(entry) = walk.next() {
+        count += 1;
+        if count > TREE_WALKED {
+            let why = format!("holds more than {TREE_WALKED} names");
+            return Err(StoreError::malformed(top.display(), why));
+        }
+        let below =
+            |path: &Path| path.strip_prefix(top).unwrap_or(path).to_string_lossy().into_owned();
+        let entry = match entry {
+            Ok(entry) => entry,
+            Err(error) => {
+                visit(Met::Unread(&below(error.path().unwrap_or(top)), "it cannot be read"));
+                continue;
+            }
+        };
+        let (path, is_folder) = (below(entry.path()), entry.file_type().is_dir());
+        let met = match (entry.path().to_str(), is_folder) {
+            (None, _) => Met::Unread(&path, "its name is not text"),
+            (_, true) => Met::Folder(&path),
+            (_, false) => Met::File(&path),
+        };
+        if !visit(met) && is_folder {
+            walk.skip_current_dir();
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+#[path = "tree_tests.rs"]
+mod tests;
