@@ -1,7 +1,8 @@
 //! The promises of every store, checked on each backend alike.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::time::Duration;
 
 use super::error::StoreError;
@@ -133,52 +134,55 @@ fn tree(store: &dyn ObjectStore, files: &[&[u8]]) -> (Digest, Digest, Vec<Digest
 /// Collects without a grace period beside eight writers that put, hold, read and let go. They share
 /// most of their files, so that what one lets go another one is about to need.
 pub(crate) fn gc_beside_writers(open: &(dyn Fn() -> Box<dyn ObjectStore> + Sync), rounds: u32) {
-    let is_over = AtomicBool::new(false);
+    let (is_over, removed) = (AtomicBool::new(false), AtomicU64::new(0));
+    let writes = |writer: u32| {
+        let store = open();
+        let is_enough = |round| round >= rounds && removed.load(Relaxed) >= rounds.into();
+        // At some time it has to be enough.
+        let rounds = (0..100 * rounds).take_while(|round| !is_enough(*round));
+        rounds.for_each(|round| write(&*store, writer, round));
+    };
+    let collects = || {
+        let store = open();
+        while !is_over.load(Relaxed) {
+            let garbage = store.collect(NO_GRACE, false).unwrap();
+            assert_eq!(garbage.lost, []);
+            removed.fetch_add(garbage.removed, Relaxed);
+        }
+    };
     std::thread::scope(|scope| {
-        let writers: Vec<_> =
-            (0..8_u32).map(|writer| scope.spawn(move || write(&*open(), writer, rounds))).collect();
-        let collector = scope.spawn(|| {
-            let (store, mut removed) = (open(), 0);
-            while !is_over.load(Ordering::Relaxed) {
-                let garbage = store.collect(NO_GRACE, false).unwrap();
-                assert_eq!(garbage.lost, []);
-                removed += garbage.removed;
-            }
-            removed
-        });
-        let ended: Vec<_> = writers.into_iter().map(std::thread::ScopedJoinHandle::join).collect();
-        is_over.store(true, Ordering::Relaxed);
+        let collector = scope.spawn(collects);
+        let writes = &writes;
+        let writers = [0, 1, 2, 3, 4, 5, 6, 7].map(|of| scope.spawn(move || writes(of)));
+        let ended = writers.map(std::thread::ScopedJoinHandle::join);
+        is_over.store(true, Relaxed);
         assert!(ended.iter().all(Result::is_ok));
-        assert!(
-            collector.join().unwrap() > rounds.into(),
-            "the collection removed hardly anything"
-        );
+        collector.join().unwrap();
     });
+    assert!(removed.into_inner() >= rounds.into(), "hardly anything was removed");
 }
 
-fn write(store: &dyn ObjectStore, writer: u32, rounds: u32) {
+fn write(store: &dyn ObjectStore, writer: u32, round: u32) {
     let name = format!("writer-{writer}").parse().unwrap();
-    for round in 0..rounds {
-        let files = [0, 1, 2].map(|at| format!("file {}", (writer + round * (at + 1)) % 5));
-        let files = files.each_ref().map(|text| text.as_bytes());
-        // Without a grace period an object may be gone before the ref is set; then it is said.
-        let (snapshot, ..) = loop {
-            let made = tree(store, &files);
-            match store.set_ref(&name, &[made.0]) {
-                Ok(()) => break made,
-                Err(StoreError::NotFound { .. }) => {}
-                Err(error) => panic!("{error}"),
-            }
-        };
-        for _ in 0..3 {
-            let read: Snapshot = load(store, snapshot).unwrap();
-            let read: TreeManifest = load(store, read.manifest).unwrap();
-            for file in read.files().values() {
-                assert!(store.get(file.sha256).is_ok(), "an object that a ref reaches is missing");
-            }
+    let files = [0, 1, 2].map(|at| format!("file {}", (writer + round * (at + 1)) % 5));
+    let files = files.each_ref().map(|text| text.as_bytes());
+    // Without a grace period an object may be gone before the ref is set; then it is said.
+    let snapshot = loop {
+        let (snapshot, ..) = tree(store, &files);
+        match store.set_ref(&name, &[snapshot]) {
+            Ok(()) => break snapshot,
+            Err(StoreError::NotFound { .. }) => {}
+            Err(error) => panic!("{error}"),
         }
-        if round % 3 == 0 {
-            store.remove_ref(&name).unwrap();
+    };
+    for _ in 0..3 {
+        let read: Snapshot = load(store, snapshot).unwrap();
+        let read: TreeManifest = load(store, read.manifest).unwrap();
+        for file in read.files().values() {
+            assert!(store.get(file.sha256).is_ok(), "an object that a ref reaches is missing");
         }
+    }
+    if round % 3 == 0 {
+        store.remove_ref(&name).unwrap();
     }
 }

@@ -52,9 +52,18 @@ impl StoreError {
     pub(super) fn malformed(what: impl ToString, why: impl Into<String>) -> Self {
         Self::Malformed { what: what.to_string(), why: why.into() }
     }
+}
 
-    pub(super) fn io(path: &Path, source: impl Into<io::Error>) -> Self {
-        Self::Io { path: path.to_owned(), source: source.into() }
+/// Names the path at which an operation of the file system failed.
+pub(super) trait At<T> {
+    /// # Errors
+    /// `store.io`
+    fn at(self, path: &Path) -> Result<T, StoreError>;
+}
+
+impl<T, E: Into<io::Error>> At<T> for Result<T, E> {
+    fn at(self, path: &Path) -> Result<T, StoreError> {
+        self.map_err(|source| StoreError::Io { path: path.to_owned(), source: source.into() })
     }
 }
 

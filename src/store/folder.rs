@@ -20,7 +20,7 @@
 //! The grace period is for callers: who puts objects and sets the ref within it never has to put
 //! one again.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::fs::{self, DirBuilder, File};
 use std::io::{self, Read, Write};
 use std::os::fd::OwnedFd;
@@ -33,7 +33,7 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 
-use super::error::StoreError;
+use super::error::{At, StoreError};
 use super::objects::{Garbage, OBJECT_BYTES, ObjectStore, RefName, reached};
 use crate::base::bytes::{Bounded, read_plain, sweep, temporary, write_atomic};
 use crate::base::limits::SMALL_TEXT_BYTES;
@@ -78,25 +78,23 @@ impl FolderStore {
     /// `store.io`
     pub(crate) fn open(folder: PathBuf) -> Result<Self, StoreError> {
         for inner in [REFS, QUARANTINE] {
-            make_folder(&folder.join(inner)).map_err(|error| StoreError::io(&folder, error))?;
+            make_folder(&folder.join(inner)).at(&folder)?;
         }
-        let open = File::open(&folder).map_err(|error| StoreError::io(&folder, error))?.into();
+        let open = File::open(&folder).at(&folder)?.into();
         Ok(Self { folder, open })
     }
 
     /// Holds the store with other writers, or alone for a collection, until the file is dropped.
     fn lock(&self, alone: bool) -> Result<File, StoreError> {
         let path = self.folder.join(LOCK);
-        let lock = || {
-            let file =
-                File::options().create(true).truncate(false).write(true).mode(0o600).open(&path)?;
-            match alone {
-                true => file_lock::lock(&file, &path)?,
-                false => file_lock::lock_shared(&file, &path)?,
-            }
-            Ok(file)
-        };
-        lock().map_err(|error: io::Error| StoreError::io(&path, error))
+        let mut open = File::options();
+        open.create(true).truncate(false).write(true).mode(0o600);
+        let file = open.open(&path).at(&path)?;
+        match alone {
+            true => file_lock::lock(&file, &path).at(&path)?,
+            false => file_lock::lock_shared(&file, &path).at(&path)?,
+        }
+        Ok(file)
     }
 
     fn path(&self, digest: Digest) -> PathBuf {
@@ -105,7 +103,7 @@ impl FolderStore {
 
     fn read(&self, digest: Digest) -> Result<Found, StoreError> {
         let read = read_beneath(&self.open, &relative(digest), OBJECT_BYTES);
-        Ok(match read.map_err(|error| StoreError::io(&self.path(digest), error))? {
+        Ok(match read.at(&self.path(digest))? {
             Opened::File { bytes, .. } if Digest::of(&bytes) == digest => Found::Object(bytes),
             Opened::Missing => Found::Missing,
             _ => Found::Altered,
@@ -120,7 +118,7 @@ impl FolderStore {
             true => Ok(shard.to_owned()),
             false => Err(io::ErrorKind::NotADirectory.into()),
         });
-        made.map_err(|error| StoreError::io(shard, error))
+        made.at(shard)
     }
 
     /// Puts what stands where the object should be into the quarantine.
@@ -134,8 +132,7 @@ impl FolderStore {
                 self.shard(digest)?;
                 let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
                 let aside = format!("{QUARANTINE}/{digest}-{}", now.as_nanos());
-                fs::rename(self.path(digest), self.folder.join(aside))
-                    .map_err(|error| StoreError::io(&self.path(digest), error))?;
+                fs::rename(self.path(digest), self.folder.join(aside)).at(&self.path(digest))?;
             }
         }
         Err(StoreError::altered(digest))
@@ -154,18 +151,55 @@ impl FolderStore {
         };
         match is_there() {
             Err(Errno::NOENT | Errno::NOTDIR) => Ok(false),
-            other => other.map_err(|error| StoreError::io(&self.path(digest), error)),
+            other => other.at(&self.path(digest)),
         }
+    }
+
+    /// The time of the files' clock, and the objects that refs hold then.
+    fn now_and_roots(&self) -> Result<(SystemTime, Vec<Digest>), StoreError> {
+        let lock = self.lock(true)?;
+        let now = || {
+            futimens(&lock, &NOW)?;
+            lock.metadata()?.modified()
+        };
+        let now = now().at(&self.folder.join(LOCK))?;
+        Ok((now, self.refs()?.into_values().flatten().collect()))
+    }
+
+    fn sweep(
+        &self,
+        before: SystemTime,
+        marked: &HashSet<Digest>,
+        is_dry_run: bool,
+    ) -> Result<Garbage, StoreError> {
+        let is_garbage = |(digest, _, stat): &(Digest, PathBuf, fs::Metadata)| {
+            let is_new = stat.modified().is_ok_and(|at| at >= before);
+            !stat.is_dir() && !is_new && !marked.contains(digest)
+        };
+        let mut garbage = Garbage::default();
+        for shard in self.shards()? {
+            // Writers wait only for folders with garbage, which is looked for again then.
+            let takes = !is_dry_run && objects_in(&shard)?.iter().any(is_garbage);
+            let _lock = takes.then(|| self.lock(true)).transpose()?;
+            let all = objects_in(&shard)?.into_iter();
+            let (removed, kept): (Vec<_>, Vec<_>) = all.partition(is_garbage);
+            for (_, path, _) in removed.iter().filter(|_| takes) {
+                fs::remove_file(path).at(path)?;
+            }
+            garbage.kept += kept.len() as u64;
+            garbage.removed += removed.len() as u64;
+            garbage.removed_bytes += removed.iter().map(|(.., stat)| stat.len()).sum::<u64>();
+        }
+        Ok(garbage)
     }
 
     /// The folders of objects.
     fn shards(&self) -> Result<Vec<PathBuf>, StoreError> {
-        let io = |error| StoreError::io(&self.folder, error);
         let mut shards = Vec::new();
-        for entry in fs::read_dir(&self.folder).map_err(io)? {
-            let entry = entry.map_err(io)?;
-            let is_shard = entry.file_name().len() == 2 && entry.file_type().map_err(io)?.is_dir();
-            shards.extend(is_shard.then(|| entry.path()));
+        for entry in fs::read_dir(&self.folder).at(&self.folder)? {
+            let entry = entry.at(&self.folder)?;
+            let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
+            shards.extend((is_folder && entry.file_name().len() == 2).then(|| entry.path()));
         }
         Ok(shards)
     }
@@ -200,17 +234,14 @@ fn relative(digest: Digest) -> String {
 
 /// The objects in one of the folders, each with its path and what the file system says of it.
 fn objects_in(shard: &Path) -> Result<Vec<(Digest, PathBuf, fs::Metadata)>, StoreError> {
-    let io = |error| StoreError::io(shard, error);
-    let begins = shard.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let begins = shard.file_name().unwrap_or_default().to_string_lossy();
     let mut objects = Vec::new();
-    for entry in fs::read_dir(shard).map_err(io)? {
-        let entry = entry.map_err(io)?;
-        let name = entry.file_name().to_string_lossy().into_owned();
-        let Ok(digest) = format!("{begins}{name}").parse() else { continue };
-        match entry.metadata() {
-            Ok(stat) => objects.push((digest, entry.path(), stat)),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(error) => return Err(io(error)),
+    for entry in fs::read_dir(shard).at(shard)? {
+        let entry = entry.at(shard)?;
+        let digest = format!("{begins}{}", entry.file_name().to_string_lossy()).parse();
+        // One may be gone by now.
+        if let (Ok(digest), Ok(stat)) = (digest, entry.metadata()) {
+            objects.push((digest, entry.path(), stat));
         }
     }
     Ok(objects)
@@ -219,9 +250,8 @@ fn objects_in(shard: &Path) -> Result<Vec<(Digest, PathBuf, fs::Metadata)>, Stor
 impl ObjectStore for FolderStore {
     fn put(&self, digest: Digest, bytes: &mut dyn Read) -> Result<u64, StoreError> {
         let (shard, path) = (self.shard(digest)?, self.path(digest));
-        let io = |error| StoreError::io(&path, error);
-        let mut file = temporary(&shard).map_err(io)?;
-        let came = copy(bytes, &mut file).map_err(io)?;
+        let mut file = temporary(&shard).at(&path)?;
+        let came = copy(bytes, &mut file).at(&path)?;
         if came.bytes() > OBJECT_BYTES {
             let why = format!("has more than {} MiB", OBJECT_BYTES >> 20);
             return Err(StoreError::malformed(digest, why));
@@ -229,12 +259,12 @@ impl ObjectStore for FolderStore {
         if came.digest() != digest {
             return Err(StoreError::malformed(digest, "is not the digest of the bytes that came"));
         }
-        file.as_file().sync_all().map_err(io)?;
+        file.as_file().sync_all().at(&path)?;
         let lock = self.lock(false)?;
-        futimens(file.as_file(), &NOW).map_err(|error| io(error.into()))?;
-        file.persist(&path).map_err(|error| io(error.error))?;
+        futimens(file.as_file(), &NOW).at(&path)?;
+        file.persist(&path).at(&path)?;
         drop(lock);
-        File::open(&shard).and_then(|shard| shard.sync_all()).map_err(io)?;
+        File::open(&shard).and_then(|shard| shard.sync_all()).at(&path)?;
         sweep(&shard);
         Ok(came.bytes())
     }
@@ -272,37 +302,36 @@ impl ObjectStore for FolderStore {
                 return Err(StoreError::not_found(digest));
             }
         }
-        write_atomic(&path, lines.as_bytes(), 0o600).map_err(|error| StoreError::io(&path, error))
+        write_atomic(&path, lines.as_bytes(), 0o600).at(&path)
     }
 
     fn remove_ref(&self, name: &RefName) -> Result<(), StoreError> {
         let path = self.folder.join(REFS).join(name.as_str());
         match fs::remove_file(&path) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                Err(StoreError::io(&path, error))
-            }
-            _ => Ok(()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            other => other.at(&path),
         }
     }
 
     fn refs(&self) -> Result<BTreeMap<RefName, Vec<Digest>>, StoreError> {
         let folder = self.folder.join(REFS);
         let mut refs = BTreeMap::new();
-        for entry in fs::read_dir(&folder).map_err(|error| StoreError::io(&folder, error))? {
-            let entry = entry.map_err(|error| StoreError::io(&folder, error))?;
+        for entry in fs::read_dir(&folder).at(&folder)? {
+            let entry = entry.at(&folder)?;
             // Others are of writers that were killed.
             let Some(name) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else {
                 continue;
             };
             let path = entry.path();
             let digests = match read_plain(&path, SMALL_TEXT_BYTES) {
-                Ok(Bounded::All(text)) => {
-                    let text = String::from_utf8_lossy(&text);
-                    text.lines().map(|line| line.parse().ok()).collect()
-                }
-                Ok(Bounded::More) => None,
                 Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
-                Err(error) => return Err(StoreError::io(&path, error)),
+                read => match read.at(&path)? {
+                    Bounded::All(text) => {
+                        let text = String::from_utf8_lossy(&text);
+                        text.lines().map(|line| line.parse().ok()).collect()
+                    }
+                    Bounded::More => None,
+                },
             };
             let malformed = || StoreError::malformed(path.display(), "is not a list of digests");
             refs.insert(name, digests.ok_or_else(malformed)?);
@@ -322,38 +351,18 @@ impl ObjectStore for FolderStore {
     }
 
     fn collect(&self, grace: Duration, is_dry_run: bool) -> Result<Garbage, StoreError> {
-        let mut garbage = Garbage::default();
-        let (before, refs) = {
-            let lock = self.lock(true)?;
-            let io = |error| StoreError::io(&self.folder.join(LOCK), error);
-            futimens(&lock, &NOW).map_err(|error| io(error.into()))?;
-            let now = lock.metadata().and_then(|stat| stat.modified()).map_err(io)?;
-            (now.checked_sub(grace).unwrap_or(UNIX_EPOCH), self.refs()?)
-        };
-        let marked = reached(self, refs.into_values().flatten(), &mut |digest, error| {
-            match error {
-                // It may be a disk that does not answer for a moment.
-                StoreError::Io { .. } => return Err(error),
-                _ => garbage.lost.push(digest),
+        let (now, roots) = self.now_and_roots()?;
+        let mut lost = Vec::new();
+        let marked = reached(self, roots, &mut |digest, error| match error {
+            // It may be a disk that does not answer for a moment.
+            StoreError::Io { .. } => Err(error),
+            _ => {
+                lost.push(digest);
+                Ok(())
             }
-            Ok(())
         })?;
-        for shard in self.shards()? {
-            let _lock = (!is_dry_run).then(|| self.lock(true)).transpose()?;
-            for (digest, path, stat) in objects_in(&shard)? {
-                let is_new = stat.modified().is_ok_and(|at| at >= before);
-                if stat.is_dir() || is_new || marked.contains(&digest) {
-                    garbage.kept += 1;
-                    continue;
-                }
-                if !is_dry_run {
-                    fs::remove_file(&path).map_err(|error| StoreError::io(&path, error))?;
-                }
-                garbage.removed += 1;
-                garbage.removed_bytes += stat.len();
-            }
-        }
-        Ok(garbage)
+        let before = now.checked_sub(grace).unwrap_or(UNIX_EPOCH);
+        Ok(Garbage { lost, ..self.sweep(before, &marked, is_dry_run)? })
     }
 }
 

@@ -1,3 +1,4 @@
+use std::collections::HashSet;
 use std::fs::{self, File};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::time::{Duration, SystemTime};
@@ -14,21 +15,43 @@ fn store() -> (tempfile::TempDir, FolderStore) {
     (home, store)
 }
 
+/// Makes every object older than a moment.
+fn age(store: &FolderStore) {
+    for (digest, _) in store.list().unwrap() {
+        let file = File::options().write(true).open(store.path(digest)).unwrap();
+        file.set_modified(SystemTime::now() - Duration::from_secs(9)).unwrap();
+    }
+}
+
 #[test]
 fn a_folder_keeps_the_promises_of_a_store() {
     let (_home, store) = store();
-    let age = || {
-        for (digest, _) in store.list().unwrap() {
-            let old = SystemTime::now() - Duration::from_secs(9);
-            File::options()
-                .write(true)
-                .open(store.path(digest))
-                .unwrap()
-                .set_modified(old)
-                .unwrap();
-        }
-    };
-    battery(&store, &|digest, bytes| fs::write(store.path(digest), bytes).unwrap(), &age);
+    let tamper = |digest, bytes: &[u8]| fs::write(store.path(digest), bytes).unwrap();
+    battery(&store, &tamper, &|| age(&store));
+}
+
+#[test]
+fn a_ref_that_is_set_after_the_refs_were_read_keeps_its_objects() {
+    let (_home, store) = store();
+    let [held, asked_for, left] = [&b"held"[..], b"asked for", b"left"].map(|bytes| {
+        store.put(Digest::of(bytes), &mut &*bytes).unwrap();
+        Digest::of(bytes)
+    });
+    age(&store);
+    let (now, roots) = store.now_and_roots().unwrap();
+    assert_eq!(roots, []);
+    store.set_ref(&"run".parse().unwrap(), &[held]).unwrap();
+    let writer = store.lock(false).unwrap();
+    let garbage = std::thread::scope(|scope| {
+        let sweep = scope.spawn(|| store.sweep(now, &HashSet::new(), false).unwrap());
+        // It waits for the writer, however long it is given.
+        std::thread::sleep(Duration::from_millis(50));
+        assert!(store.renew(asked_for).unwrap());
+        drop(writer);
+        sweep.join().unwrap()
+    });
+    assert_eq!((garbage.removed, garbage.kept), (1, 2));
+    assert_eq!(store.missing(&[held, asked_for, left]).unwrap(), [left]);
 }
 
 #[test]

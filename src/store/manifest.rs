@@ -49,6 +49,12 @@ pub(crate) struct TreeFile {
     pub(crate) size: u64,
 }
 
+impl TreeFile {
+    pub(crate) fn of(bytes: &[u8], mode: FileMode) -> Self {
+        Self { mode, sha256: Digest::of(bytes), size: bytes.len() as u64 }
+    }
+}
+
 /// A tree of files.
 ///
 /// Invariant: its paths keep the rules of a [`PathSet`], and files and bytes the caps of this file.

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use rustix::io::Errno;
 
-use super::error::StoreError;
+use super::error::{At, StoreError};
 use super::manifest::{TREE_BYTES, TREE_FILES, TreeFile, TreeManifest};
 use super::objects::ObjectStore;
 use super::travel::{never_travels, never_travels_for_bytes};
@@ -38,8 +38,7 @@ pub(crate) fn collect_outputs(
     pushed: &TreeManifest,
     declared: &[Glob],
 ) -> Result<CollectedOutputs, StoreError> {
-    let io = |error| StoreError::io(workspace, error);
-    let root: OwnedFd = File::open(workspace).map_err(io)?.into();
+    let root: OwnedFd = File::open(workspace).at(workspace)?.into();
     let (mut found, mut left_out) = (Vec::new(), Vec::new());
     walk(workspace, &mut |met| {
         match met {
@@ -61,29 +60,26 @@ pub(crate) fn collect_outputs(
             refuse(&mut left_out, path, UNDECLARED);
             continue;
         }
-        let (bytes, mode) = match read_file(&root, path) {
-            Ok(Ok(Some(read))) => read,
-            Ok(Ok(None)) => continue,
-            Ok(Err(why)) => {
+        let read = read_file(&root, path).map_err(|error| error.to_string());
+        let (bytes, mode) = match read.and_then(|read| read.map_err(str::to_owned)) {
+            Ok(Some(read)) => read,
+            Ok(None) => continue,
+            Err(why) => {
                 refuse(&mut left_out, path, why);
                 continue;
             }
-            Err(error) => {
-                refuse(&mut left_out, path, error.to_string());
-                continue;
-            }
         };
-        let (sha256, size) = (Digest::of(&bytes), bytes.len() as u64);
-        if known.is_some_and(|known| known.sha256 == sha256) {
+        let file = TreeFile::of(&bytes, mode);
+        if known.is_some_and(|known| known.sha256 == file.sha256) {
             continue;
         }
         let never = || never_travels(path).or_else(|| never_travels_for_bytes(&bytes));
         let why = if is_declared { never() } else { Some(UNDECLARED) };
         match why.map_or_else(|| paths.add(path), Err) {
             Ok(path) => {
-                store.put(sha256, &mut bytes.as_slice())?;
-                total += size;
-                files.insert(path, TreeFile { mode, sha256, size });
+                store.put(file.sha256, &mut bytes.as_slice())?;
+                total += file.size;
+                files.insert(path, file);
             }
             Err(why) => refuse(&mut left_out, path, why),
         }
@@ -117,7 +113,7 @@ pub(crate) fn write_outputs(
     pushed: &TreeManifest,
     declared: &[Glob],
 ) -> Result<WrittenOutputs, StoreError> {
-    let open = File::open(project).map_err(|error| StoreError::io(project, error))?;
+    let open = File::open(project).at(project)?;
     let target = Target { store, project, open: open.into(), pushed, declared };
     let mut done = WrittenOutputs::default();
     for (path, file) in outputs.files() {
@@ -146,6 +142,7 @@ impl Target<'_> {
     /// One clause.
     fn write(&self, path: &RelPath, file: &TreeFile) -> Result<bool, String> {
         const CHANGED: &str = "it changed since it was pushed";
+        const THERE: &str = "it is there, and was not pushed";
         if !self.declared.iter().any(|glob| glob.matches(path.as_str())) {
             return Err(UNDECLARED.into());
         }
@@ -165,7 +162,7 @@ impl Target<'_> {
             })?;
             return match write_new(&place, &bytes, file.mode.bits()) {
                 Ok(()) => Ok(true),
-                Err(error) if error.kind() == ErrorKind::AlreadyExists => Err(CHANGED.into()),
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => Err(THERE.into()),
                 Err(error) => Err(error.to_string()),
             };
         };
@@ -174,7 +171,7 @@ impl Target<'_> {
             return Ok(false);
         }
         match self.pushed.files().get(path) {
-            None => return Err("it is there, and was not pushed".into()),
+            None => return Err(THERE.into()),
             Some(pushed) if pushed.sha256 != digest => return Err(CHANGED.into()),
             Some(_) => {}
         }

@@ -10,7 +10,7 @@ use std::path::Path;
 use rustix::fs::{Mode, OFlags, openat};
 use walkdir::WalkDir;
 
-use super::error::StoreError;
+use super::error::{At, StoreError};
 use super::manifest::{FileMode, TREE_BYTES, TREE_FILES, TreeFile, TreeManifest};
 use super::objects::{OBJECT_BYTES, ObjectStore};
 use super::travel::{never_travels, never_travels_for_bytes};
@@ -58,8 +58,14 @@ pub(crate) struct CollectedTree {
     /// Paths that a pattern with a wildcard matches, and that do not travel.
     pub(crate) left_out: Vec<RefusedPath>,
     project: OwnedFd,
-    paths: HashMap<Digest, RelPath>,
-    given: HashMap<Digest, Vec<u8>>,
+    sources: HashMap<Digest, Source>,
+}
+
+/// Where the bytes of a collected file are.
+#[derive(Debug)]
+enum Source {
+    Project(RelPath),
+    Given(Vec<u8>),
 }
 
 impl CollectedTree {
@@ -68,13 +74,13 @@ impl CollectedTree {
     /// # Errors
     /// `store.malformed` if the file was changed since; `store.not_found`, `store.io`
     pub(crate) fn bytes(&self, digest: Digest) -> Result<Vec<u8>, StoreError> {
-        if let Some(bytes) = self.given.get(&digest) {
-            return Ok(bytes.clone());
-        }
-        let path = self.paths.get(&digest).ok_or_else(|| StoreError::not_found(digest))?;
-        match read_file(&self.project, path.as_str()) {
-            Ok(Ok(Some((bytes, _)))) if Digest::of(&bytes) == digest => Ok(bytes),
-            Err(error) => Err(StoreError::io(Path::new(path.as_str()), error)),
+        let path = match self.sources.get(&digest) {
+            None => return Err(StoreError::not_found(digest)),
+            Some(Source::Given(bytes)) => return Ok(bytes.clone()),
+            Some(Source::Project(path)) => path,
+        };
+        match read_file(&self.project, path.as_str()).at(Path::new(path.as_str()))? {
+            Ok(Some((bytes, _))) if Digest::of(&bytes) == digest => Ok(bytes),
             _ => Err(StoreError::malformed(path, "changed while it was pushed")),
         }
     }
@@ -92,69 +98,71 @@ pub(crate) fn collect(
     globs: &[Glob],
     given: Vec<GivenFile>,
 ) -> Result<CollectedTree, StoreError> {
-    let root: OwnedFd = File::open(project).map_err(|error| StoreError::io(project, error))?.into();
+    let root: OwnedFd = File::open(project).at(project)?.into();
     let (wild, plain): (Vec<&Glob>, Vec<&Glob>) =
         globs.iter().partition(|glob| Glob::is_one(glob.text()));
-    let mut left_out = Vec::new();
-    let mut wanted: BTreeMap<String, bool> = BTreeMap::new();
+    let (mut wanted, mut left_out) = (BTreeMap::new(), Vec::new());
     walk(project, &mut |met| {
-        let (path, is_meant) = match met {
-            Met::Folder(path) => (path, wild.iter().any(|glob| glob.reaches_into(path))),
-            Met::File(path) | Met::Unread(path, _) => {
-                (path, wild.iter().any(|glob| glob.matches(path)))
-            }
+        let (path, why) = match met {
+            Met::Folder(path) | Met::File(path) => (path, never_travels(path)),
+            Met::Unread(path, why) => (path, Some(why)),
         };
-        match (met, never_travels(path)) {
-            _ if !is_meant => return false,
-            (Met::Unread(_, why), _) | (_, Some(why)) => refuse(&mut left_out, path, why),
-            (Met::File(path), None) => drop(wanted.insert(path.to_owned(), false)),
-            (Met::Folder(_), None) => return true,
+        let is_file = !matches!(met, Met::Folder(_)) && wild.iter().any(|it| it.matches(path));
+        let is_above = !matches!(met, Met::File(_)) && wild.iter().any(|it| it.reaches_into(path));
+        match why {
+            _ if !is_file && !is_above => return false,
+            Some(why) => refuse(&mut left_out, path, why),
+            None if is_file => drop(wanted.insert(path.to_owned(), false)),
+            None => return true,
         }
         false
     })?;
     wanted.extend(plain.into_iter().map(|glob| (glob.text().to_owned(), true)));
-    let (mut files, mut paths, mut total) = (BTreeMap::new(), HashMap::new(), 0);
+    let (mut files, mut sources, mut total) = (BTreeMap::new(), HashMap::new(), 0);
     for (path, is_asked_for) in wanted {
-        let never = |why| StoreError::NeverTravels { path: path.clone(), why };
-        if let Some(why) = never_travels(&path) {
-            return Err(never(why));
-        }
-        let read =
-            read_file(&root, &path).map_err(|error| StoreError::io(&project.join(&path), error))?;
-        let travels = read.and_then(|read| match &read {
-            Some((bytes, _)) => never_travels_for_bytes(bytes).map_or(Ok(read), Err),
-            None => Ok(None),
-        });
-        match (travels, path.parse::<RelPath>()) {
-            (Ok(Some((bytes, mode))), Ok(path)) => {
-                let sha256 = Digest::of(&bytes);
-                let size = bytes.len() as u64;
-                total += size;
-                paths.insert(sha256, path.clone());
-                files.insert(path, TreeFile { mode, sha256, size });
+        match take(&root, &path).at(&project.join(&path))? {
+            Ok(Some((path, file))) => {
+                total += file.size;
+                sources.insert(file.sha256, Source::Project(path.clone()));
+                files.insert(path, file);
             }
-            (Ok(None), _) if is_asked_for => return Err(StoreError::not_found(&path)),
-            (Ok(None), _) => {}
-            (Err(why), _) | (_, Err(why)) if is_asked_for => return Err(never(why)),
-            (Err(why), _) | (_, Err(why)) => refuse(&mut left_out, &path, why),
+            Ok(None) if is_asked_for => return Err(StoreError::not_found(path)),
+            Ok(None) => {}
+            Err(why) if is_asked_for => return Err(StoreError::NeverTravels { path, why }),
+            Err(why) => refuse(&mut left_out, &path, why),
         }
         if files.len() > TREE_FILES || total > TREE_BYTES {
             break;
         }
     }
-    let mut of_given = HashMap::new();
     for GivenFile { path, bytes, mode } in given {
         let why = never_travels(path.as_str()).or_else(|| never_travels_for_bytes(&bytes));
         if let Some(why) = why {
             return Err(StoreError::NeverTravels { path: path.to_string(), why });
         }
-        let (sha256, size) = (Digest::of(&bytes), bytes.len() as u64);
-        files.insert(path, TreeFile { mode, sha256, size });
-        of_given.insert(sha256, bytes);
+        let file = TreeFile::of(&bytes, mode);
+        files.insert(path, file);
+        sources.insert(file.sha256, Source::Given(bytes));
     }
     let manifest = TreeManifest::new(files);
     let manifest = manifest.map_err(|why| StoreError::malformed(project.display(), why))?;
-    Ok(CollectedTree { manifest, left_out, project: root, paths, given: of_given })
+    Ok(CollectedTree { manifest, left_out, project: root, sources })
+}
+
+/// Looks at the file at a path of a project; `None` if there is none, or one clause that says why
+/// it does not travel.
+fn take(
+    root: &OwnedFd,
+    path: &str,
+) -> io::Result<Result<Option<(RelPath, TreeFile)>, &'static str>> {
+    if let Some(why) = never_travels(path) {
+        return Ok(Err(why));
+    }
+    Ok(read_file(root, path)?.and_then(|read| {
+        let Some((bytes, mode)) = read else { return Ok(None) };
+        never_travels_for_bytes(&bytes).map_or(Ok(()), Err)?;
+        Ok(Some((path.parse()?, TreeFile::of(&bytes, mode))))
+    }))
 }
 
 /// Writes the files of a manifest into a folder that is made for them. Every one is verified.
@@ -174,7 +182,7 @@ pub(crate) fn materialise(
         }
     }
     let made = DirBuilder::new().mode(0o700).create(into).and_then(|()| File::open(into));
-    let root = made.map_err(|error| StoreError::io(into, error))?;
+    let root = made.at(into)?;
     for (path, file) in manifest.files() {
         let bytes = bytes_of(store, path, file)?;
         let write = || {
@@ -183,7 +191,7 @@ pub(crate) fn materialise(
             let mode = Mode::from_raw_mode(file.mode.bits());
             File::from(openat(folder, name, flags | OFlags::CLOEXEC, mode)?).write_all(&bytes)
         };
-        write().map_err(|error| StoreError::io(&into.join(path.as_str()), error))?;
+        write().at(&into.join(path.as_str()))?;
     }
     Ok(())
 }

@@ -164,10 +164,7 @@ fn outputs_are_what_was_declared_and_changed() {
     let declared = globs(&["*.csv", "out/*"]);
     let outputs = collect_outputs(&store, work.path(), &pushed, &declared).unwrap();
     assert_eq!(paths(&outputs.manifest), "in.csv out/new*");
-    assert_eq!(
-        refused(&outputs.left_out),
-        ".git junk notes out/.env out/fifo out/k out/link"
-    );
+    assert_eq!(refused(&outputs.left_out), ".git junk notes out/.env out/fifo out/k out/link");
     let digests: Vec<Digest> = outputs.manifest.files().values().map(|file| file.sha256).collect();
     assert_eq!(store.missing(&digests).unwrap(), []);
 }

@@ -85,6 +85,7 @@ mod signing;
 mod slips;
 mod spaces;
 mod stdlib;
+mod store;
 mod streams;
 mod style;
 mod team;

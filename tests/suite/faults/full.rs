@@ -126,6 +126,7 @@ fn each_verb_says_which_file_a_full_or_a_read_only_disk_did_not_take_and_leaves_
         ("rye new tool acme/third", "author.io", ".ai/tools/acme/third.py"),
         ("rye mv acme/mark acme/mork --yes", "author.io", ".ai/tools/acme/mork.sh"),
         ("rye bundle pack b acme/mark --version 1.0.0 --out b.tar.zst", "bundle.io", "b.tar.zst"),
+        ("rye store put .ai/tools/acme/more.sh", "store.io", "HOME/.ai/state/objects"),
         ("rm -f x; rye doctor", "", "HOME/.ai cannot be written: its file system is "),
     ];
     let calls = rows.map(|(call, ..)| call);
