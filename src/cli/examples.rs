@@ -61,6 +61,11 @@ const EXAMPLES: &[&str] = &[
     "rye bundle install tools-1.0.0.tar.zst",
     "rye bundle list",
     "rye bundle remove tools",
+    "rye store stat",
+    "rye store verify",
+    "rye store gc --grace 2h --dry-run",
+    "rye store get ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad data.csv",
+    "rye store put data.csv",
 ];
 
 /// The grammar of a verb with an example in the help of each verb below it.

@@ -12,8 +12,8 @@
 //! - The embedded system space is read through the same door as a folder.
 //!
 //! Start at `roots.rs`, and `ground.rs` for what is not one's own; `join.rs` opens, `entry.rs`
-//! lists, `folder.rs` reads what lies beside an item, `file_type.rs` knows extensions, `path_set.rs` which
-//! paths can lie side by side.
+//! lists, `folder.rs` reads what lies beside an item, `file_type.rs` knows extensions,
+//! `path_set.rs` which paths can lie side by side.
 
 mod awaiting;
 pub(crate) mod baseline;

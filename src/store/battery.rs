@@ -165,7 +165,7 @@ pub(crate) fn gc_beside_writers(open: &(dyn Fn() -> Box<dyn ObjectStore> + Sync)
 fn write(store: &dyn ObjectStore, writer: u32, round: u32) {
     let name = format!("writer-{writer}").parse().unwrap();
     let files = [0, 1, 2].map(|at| format!("file {}", (writer + round * (at + 1)) % 5));
-    let files = files.each_ref().map(|text| text.as_bytes());
+    let files = files.each_ref().map(String::as_bytes);
     // Without a grace period an object may be gone before the ref is set; then it is said.
     let snapshot = loop {
         let (snapshot, ..) = tree(store, &files);
@@ -182,7 +182,7 @@ fn write(store: &dyn ObjectStore, writer: u32, round: u32) {
             assert!(store.get(file.sha256).is_ok(), "an object that a ref reaches is missing");
         }
     }
-    if round % 3 == 0 {
+    if round.is_multiple_of(3) {
         store.remove_ref(&name).unwrap();
     }
 }

@@ -23,9 +23,10 @@ pub(crate) enum StoreError {
     /// They were moved into the quarantine.
     #[error("what the store held as {} is something else by now", names(.digests))]
     Altered { digests: Vec<Digest> },
-    /// An object by its digest, or a file of a project by its path.
-    #[error("`{}` is not there", escape_line(.what))]
-    NotFound { what: String },
+    #[error("the store has no object `{digest}`")]
+    NotFound { digest: Digest },
+    #[error("`{}` is not there, and an item asks for it by name", escape_line(.path))]
+    NoInput { path: String },
     #[error("`{}` {}", escape_line(.what), escape_line(.why))]
     Malformed { what: String, why: String },
     #[error("`{}` does not leave this machine: {why}", escape_line(.path))]
@@ -44,12 +45,8 @@ impl StoreError {
         Self::Altered { digests: vec![digest] }
     }
 
-    pub(super) fn not_found(what: impl ToString) -> Self {
-        Self::NotFound { what: what.to_string() }
-    }
-
     /// `why` is a clause whose subject is `what`.
-    pub(super) fn malformed(what: impl ToString, why: impl Into<String>) -> Self {
+    pub(super) fn malformed(what: &impl ToString, why: impl Into<String>) -> Self {
         Self::Malformed { what: what.to_string(), why: why.into() }
     }
 }
@@ -71,7 +68,7 @@ impl Diagnose for StoreError {
     fn code(&self) -> Code {
         match self {
             Self::Altered { .. } => STORE_ALTERED,
-            Self::NotFound { .. } => STORE_NOT_FOUND,
+            Self::NotFound { .. } | Self::NoInput { .. } => STORE_NOT_FOUND,
             Self::Malformed { .. } => STORE_MALFORMED,
             Self::NeverTravels { .. } => STORE_NEVER_TRAVELS,
             Self::Io { .. } => STORE_IO,
@@ -85,9 +82,15 @@ impl Diagnose for StoreError {
                  `rye store put <file>`"
                     .into()
             }
-            Self::NotFound { .. } => "see what there is with `rye store stat`".into(),
+            Self::NotFound { .. } => {
+                "put it again from where it came: `rye store put <file>`; what no run holds is removed"
+                    .into()
+            }
+            Self::NoInput { .. } => {
+                "make the file, or name it in the item's `remote` inputs by a pattern".into()
+            }
             Self::Malformed { .. } => {
-                "nothing was kept of it; see `rye explain store.malformed`".into()
+                "nothing was taken from it; see `rye explain store.malformed`".into()
             }
             Self::NeverTravels { .. } => {
                 "take it out of the item's `remote` inputs; the node uses secrets of its own".into()

@@ -2,23 +2,22 @@
 //!
 //! # Why no object is lost that a ref reaches
 //!
-//! Writers and collections of any number of processes meet at one lock. A put, a look for missing
-//! objects and a new ref take it together with others, a collection takes it alone: once to read
-//! the clock and the refs, and then again for each folder that it sweeps. An object is as old as
-//! its file's time, which the kernel sets, as it sets that of the lock, by which a collection
-//! reads the clock; so no two clocks are compared.
+//! Writers and collections, of any number of processes, meet at one lock. A put, a look for missing
+//! objects and the setting of a ref take it together with others. A collection takes it alone: to
+//! read the clock and the refs, and again for each folder in which it removes something. An object
+//! is as old as its file's time. The kernel sets that, and that of the lock file, by which a
+//! collection reads the clock, so no two clocks are compared.
 //!
-//! A collection removes an object that no ref reached when it read them, and that is older than
-//! that moment. Take an object that a ref reaches which was set without an error. `set_ref` found
-//! the object there, made it new and wrote the ref, all while no collection looked or swept. A
-//! collection that read the refs later saw this one, so the object is marked. One that read them
-//! earlier finds, when it sweeps, a file newer than its reading, and leaves it; had it swept before,
-//! `set_ref` would have missed the object, and its caller puts it again. What an object names never
-//! changes, so what a ref reaches was found out before, without the lock. (Only a clock that is set
-//! back meanwhile, and by more than the grace period, makes a new file look old.)
+//! A collection removes what no ref reached when it read them, and what is older than that reading.
+//! Take an object that a ref reaches. `set_ref` found it there, made it new and wrote the ref, in
+//! one go under the lock. A collection that read the refs later has seen this one. One that read
+//! them earlier finds, when it comes to remove the object, a file that is newer than its reading,
+//! and leaves it. Had it removed the object before, `set_ref` would have found it missing, set
+//! nothing and said so; then the caller puts it again. Which objects a ref reaches is found out
+//! before the lock is taken, for what an object names never changes.
 //!
-//! The grace period is for callers: who puts objects and sets the ref within it never has to put
-//! one again.
+//! So the grace period decides nothing here: it is a convenience. Who sets a ref within it never
+//! has to put an object again. It also covers a clock that is set back meanwhile.
 
 use std::collections::{BTreeMap, HashSet};
 use std::fs::{self, DirBuilder, File};
@@ -250,14 +249,14 @@ fn objects_in(shard: &Path) -> Result<Vec<(Digest, PathBuf, fs::Metadata)>, Stor
 impl ObjectStore for FolderStore {
     fn put(&self, digest: Digest, bytes: &mut dyn Read) -> Result<u64, StoreError> {
         let (shard, path) = (self.shard(digest)?, self.path(digest));
-        let mut file = temporary(&shard).at(&path)?;
-        let came = copy(bytes, &mut file).at(&path)?;
+        let file = temporary(&shard).at(&path)?;
+        let came = copy(bytes, &mut file.as_file()).at(&path)?;
         if came.bytes() > OBJECT_BYTES {
             let why = format!("has more than {} MiB", OBJECT_BYTES >> 20);
-            return Err(StoreError::malformed(digest, why));
+            return Err(StoreError::malformed(&digest, why));
         }
         if came.digest() != digest {
-            return Err(StoreError::malformed(digest, "is not the digest of the bytes that came"));
+            return Err(StoreError::malformed(&digest, "is not the digest of the bytes that came"));
         }
         file.as_file().sync_all().at(&path)?;
         let lock = self.lock(false)?;
@@ -272,7 +271,7 @@ impl ObjectStore for FolderStore {
     fn get(&self, digest: Digest) -> Result<Vec<u8>, StoreError> {
         match self.read(digest)? {
             Found::Object(bytes) => Ok(bytes),
-            Found::Missing => Err(StoreError::not_found(digest)),
+            Found::Missing => Err(StoreError::NotFound { digest }),
             Found::Altered => self.quarantine(digest),
         }
     }
@@ -291,7 +290,7 @@ impl ObjectStore for FolderStore {
     fn set_ref(&self, name: &RefName, objects: &[Digest]) -> Result<(), StoreError> {
         if objects.len() > REF_OBJECTS {
             let why = format!("may hold {REF_OBJECTS} objects, each of which may name others");
-            return Err(StoreError::malformed(name.as_str(), why));
+            return Err(StoreError::malformed(&name.as_str(), why));
         }
         let all = reached(self, objects.iter().copied(), &mut |_, error| Err(error))?;
         let lines: String = objects.iter().map(|digest| format!("{digest}\n")).collect();
@@ -299,7 +298,7 @@ impl ObjectStore for FolderStore {
         let _lock = self.lock(false)?;
         for digest in all {
             if !self.renew(digest)? {
-                return Err(StoreError::not_found(digest));
+                return Err(StoreError::NotFound { digest });
             }
         }
         write_atomic(&path, lines.as_bytes(), 0o600).at(&path)
@@ -333,7 +332,7 @@ impl ObjectStore for FolderStore {
                     Bounded::More => None,
                 },
             };
-            let malformed = || StoreError::malformed(path.display(), "is not a list of digests");
+            let malformed = || StoreError::malformed(&path.display(), "is not a list of digests");
             refs.insert(name, digests.ok_or_else(malformed)?);
         }
         Ok(refs)

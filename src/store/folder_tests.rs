@@ -1,3 +1,5 @@
+//! A store in a folder: the battery, and what is its own.
+
 use std::collections::HashSet;
 use std::fs::{self, File};
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -106,7 +108,7 @@ fn what_is_put_aside_can_be_looked_at_and_no_link_is_followed() {
 fn a_ref_that_cannot_be_read_stops_a_collection() {
     let (_home, store) = store();
     store.put(Digest::of(b"x"), &mut &b"x"[..]).unwrap();
-    for text in [&b"no digest\n"[..], &[b'0'; 70_000]] {
+    for text in [&b"no digest\n"[..], &vec![b'0'; 70_000]] {
         fs::write(store.folder.join("refs/run"), text).unwrap();
         let collected = store.collect(Duration::ZERO, false);
         assert!(matches!(collected, Err(StoreError::Malformed { .. })), "{collected:?}");

@@ -108,7 +108,7 @@ pub(crate) fn save<T: StoredKind>(
     store: &dyn ObjectStore,
     object: &T,
 ) -> Result<Digest, StoreError> {
-    let text = object.to_text().map_err(|why| StoreError::malformed(T::KIND, why))?;
+    let text = object.to_text().map_err(|why| StoreError::malformed(&T::KIND, why))?;
     let digest = Digest::of(&text);
     store.put(digest, &mut text.as_slice())?;
     Ok(digest)
@@ -122,7 +122,7 @@ pub(crate) fn load<T: StoredKind>(
     store: &dyn ObjectStore,
     digest: Digest,
 ) -> Result<T, StoreError> {
-    T::read(&store.get(digest)?).map_err(|why| StoreError::malformed(digest, why))
+    T::read(&store.get(digest)?).map_err(|why| StoreError::malformed(&digest, why))
 }
 
 /// A tree of files at a time.

@@ -18,22 +18,19 @@
 //! - `travel.rs` files that never travel · `tree.rs` from a project to a manifest, and from one to
 //!   a workspace · `outputs.rs` the files that a run changed, there and back
 
+#![cfg_attr(not(test), expect(dead_code, reason = "nodes are built on it next"))]
+
 #[cfg(test)]
 pub(crate) mod battery;
 mod error;
 mod folder;
 #[cfg(any(test, feature = "fuzz"))]
 pub(crate) mod fuzz;
-#[cfg_attr(not(test), expect(dead_code, reason = "the node writes and reads documents"))]
 pub(crate) mod kinds;
-#[cfg_attr(not(test), expect(dead_code, reason = "the node makes and reads manifests"))]
 pub(crate) mod manifest;
 mod objects;
-#[cfg_attr(not(test), expect(dead_code, reason = "a run on a node has outputs"))]
 pub(crate) mod outputs;
-#[cfg_attr(not(test), expect(dead_code, reason = "outputs and trees use it"))]
 mod travel;
-#[cfg_attr(not(test), expect(dead_code, reason = "a run on a node has a tree"))]
 pub(crate) mod tree;
 
 pub(crate) use error::CODES;

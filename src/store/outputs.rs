@@ -88,7 +88,7 @@ pub(crate) fn collect_outputs(
         }
     }
     let manifest = TreeManifest::new(files);
-    let manifest = manifest.map_err(|why| StoreError::malformed(workspace.display(), why))?;
+    let manifest = manifest.map_err(|why| StoreError::malformed(&workspace.display(), why))?;
     Ok(CollectedOutputs { manifest, left_out })
 }
 

@@ -75,13 +75,13 @@ impl CollectedTree {
     /// `store.malformed` if the file was changed since; `store.not_found`, `store.io`
     pub(crate) fn bytes(&self, digest: Digest) -> Result<Vec<u8>, StoreError> {
         let path = match self.sources.get(&digest) {
-            None => return Err(StoreError::not_found(digest)),
+            None => return Err(StoreError::NotFound { digest }),
             Some(Source::Given(bytes)) => return Ok(bytes.clone()),
             Some(Source::Project(path)) => path,
         };
         match read_file(&self.project, path.as_str()).at(Path::new(path.as_str()))? {
             Ok(Some((bytes, _))) if Digest::of(&bytes) == digest => Ok(bytes),
-            _ => Err(StoreError::malformed(path, "changed while it was pushed")),
+            _ => Err(StoreError::malformed(&path, "changed while it was pushed")),
         }
     }
 }
@@ -126,7 +126,7 @@ pub(crate) fn collect(
                 sources.insert(file.sha256, Source::Project(path.clone()));
                 files.insert(path, file);
             }
-            Ok(None) if is_asked_for => return Err(StoreError::not_found(path)),
+            Ok(None) if is_asked_for => return Err(StoreError::NoInput { path }),
             Ok(None) => {}
             Err(why) if is_asked_for => return Err(StoreError::NeverTravels { path, why }),
             Err(why) => refuse(&mut left_out, &path, why),
@@ -145,7 +145,7 @@ pub(crate) fn collect(
         sources.insert(file.sha256, Source::Given(bytes));
     }
     let manifest = TreeManifest::new(files);
-    let manifest = manifest.map_err(|why| StoreError::malformed(project.display(), why))?;
+    let manifest = manifest.map_err(|why| StoreError::malformed(&project.display(), why))?;
     Ok(CollectedTree { manifest, left_out, project: root, sources })
 }
 
@@ -205,16 +205,15 @@ pub(super) fn bytes_of(
     let bytes = store.get(file.sha256)?;
     match bytes.len() as u64 == file.size {
         true => Ok(bytes),
-        false => Err(StoreError::malformed(path, "has another size than its manifest says")),
+        false => Err(StoreError::malformed(&path, "has another size than its manifest says")),
     }
 }
 
-/// Reads the regular file at a plain path; `None` if there is none, or one clause about what else
-/// is there.
-pub(super) fn read_file(
-    root: &OwnedFd,
-    path: &str,
-) -> io::Result<Result<Option<(Vec<u8>, FileMode)>, &'static str>> {
+/// The regular file at a path; `None` if there is none, or one clause about what else is there.
+pub(super) type FileThere = Result<Option<(Vec<u8>, FileMode)>, &'static str>;
+
+/// Reads the file at a plain path, through no link.
+pub(super) fn read_file(root: &OwnedFd, path: &str) -> io::Result<FileThere> {
     Ok(match read_beneath(root, path, OBJECT_BYTES)? {
         Opened::File { bytes, mode } => Ok(Some((bytes, FileMode::of_bits(mode)))),
         Opened::Missing => Ok(None),
@@ -242,7 +241,7 @@ pub(super) fn walk(top: &Path, visit: &mut dyn FnMut(Met<'_>) -> bool) -> Result
         count += 1;
         if count > TREE_WALKED {
             let why = format!("holds more than {TREE_WALKED} names");
-            return Err(StoreError::malformed(top.display(), why));
+            return Err(StoreError::malformed(&top.display(), why));
         }
         let below =
             |path: &Path| path.strip_prefix(top).unwrap_or(path).to_string_lossy().into_owned();

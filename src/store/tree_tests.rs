@@ -1,3 +1,5 @@
+//! Trees of files on their way: which travel, and what is written where.
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
