@@ -85,6 +85,7 @@ fn every_verb_answers_with_a_status_full_refs_and_whole_milliseconds() {
         &["pending", "list"],
         &["thread", "list"],
         &["hooks", "list"],
+        &["store", "stat"],
         &["sign", "acme/echo"],
         &["sign", "--all", "--check"],
         &["verify"],

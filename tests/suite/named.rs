@@ -54,6 +54,7 @@ const NONE: &[&str] = &[
     "thread",
     "trust",
     "keys",
+    "store",
     "mcp",
     "lsp",
     "import",
