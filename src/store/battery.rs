@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::time::Duration;
 
 use super::error::StoreError;
-use super::kinds::{Snapshot, StoredReceipt, StoredResult, ValueOverObjects, load, save};
+use super::kinds::{Snapshot, StoredReceipt, StoredResult, load, save};
 use super::manifest::{FileMode, TreeFile, TreeManifest};
 use super::objects::{GRACE, OBJECT_BYTES, ObjectStore, verify};
 use crate::base::Digest;
@@ -74,10 +74,10 @@ fn refs(store: &dyn ObjectStore, age: &dyn Fn()) {
     let [mine, theirs] = ["run-1", "run-2"].map(|name| name.parse().unwrap());
     let (snapshot, manifest, blobs) = tree(store, &[b"a", b"b"]);
     let left = put(store, b"left alone");
-    let names = ValueOverObjects { value: "done".into(), objects: [snapshot].into() };
-    let result = save(store, &StoredResult(names.clone())).unwrap();
-    let names = ValueOverObjects { objects: [result].into(), ..names };
-    let receipt = save(store, &StoredReceipt(names)).unwrap();
+    let result = StoredResult { value: "done".into(), objects: [snapshot].into() };
+    let result = save(store, &result).unwrap();
+    let receipt = StoredReceipt { value: "signed".into(), objects: [result].into() };
+    let receipt = save(store, &receipt).unwrap();
     let held = [&[snapshot, manifest, result, receipt], &blobs[..]].concat();
     let lives = |all: &[Digest]| assert_eq!(store.missing(all).unwrap(), [], "it was collected");
     assert!(matches!(

@@ -147,14 +147,26 @@ impl StoredKind for Snapshot {
     }
 }
 
-/// A JSON value with the objects that it speaks of.
+/// A JSON value with the objects that it speaks of: the result of a run, or its receipt.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct ValueOverObjects {
+pub(crate) struct ValueOverObjects<const IS_RECEIPT: bool> {
     /// Written as text, which keeps every digit of its numbers.
     #[serde(serialize_with = "write_exact", deserialize_with = "read_exact")]
     pub(crate) value: Value,
+    /// They are read to see what they name themselves, so a manifest speaks better of large files.
     pub(crate) objects: BTreeSet<Digest>,
+}
+
+pub(crate) type StoredResult = ValueOverObjects<false>;
+pub(crate) type StoredReceipt = ValueOverObjects<true>;
+
+impl<const IS_RECEIPT: bool> StoredKind for ValueOverObjects<IS_RECEIPT> {
+    const KIND: &'static str = if IS_RECEIPT { "receipt" } else { "result" };
+
+    fn named(&self) -> Vec<NamedObject> {
+        self.objects.iter().copied().map(NamedObject::Any).collect()
+    }
 }
 
 fn write_exact<S: Serializer>(value: &Value, to: S) -> Result<S::Ok, S::Error> {
@@ -165,30 +177,4 @@ fn read_exact<'de, D: Deserializer<'de>>(from: D) -> Result<Value, D::Error> {
     let text = String::deserialize(from)?;
     json_reader::read(&text, JSON_NODES, KEPT_DEPTH)
         .map_err(|(fault, _)| D::Error::custom(format!("its value: {fault}")))
-}
-
-/// The result of a run.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(transparent)]
-pub(crate) struct StoredResult(pub(crate) ValueOverObjects);
-
-/// The receipt of a run.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(transparent)]
-pub(crate) struct StoredReceipt(pub(crate) ValueOverObjects);
-
-impl StoredKind for StoredResult {
-    const KIND: &'static str = "result";
-
-    fn named(&self) -> Vec<NamedObject> {
-        self.0.objects.iter().copied().map(NamedObject::Any).collect()
-    }
-}
-
-impl StoredKind for StoredReceipt {
-    const KIND: &'static str = "receipt";
-
-    fn named(&self) -> Vec<NamedObject> {
-        self.0.objects.iter().copied().map(NamedObject::Any).collect()
-    }
 }
