@@ -75,7 +75,7 @@
 //! | `<user>/.ai/config/keys/signing/` | `trust::own_keys` | the same |
 //! | `<user>/.ai/config/keys/{trusted,revoked,projects,approvals,roots,rotated}/` | `trust::document` | the same |
 //! | `<user>/.ai/config/keys/dev/` | `trust::dev_key` | the same, for `rye dev` |
-//! | `<user>/.ai/config/keys/{interpreters,deps,providers}/` | `trust::allowed` | the same |
+//! | `<user>/.ai/config/keys/{interpreters,deps,providers,backends}/` | `trust::allowed` | the same |
 //! | `<user>/.ai/config/rye/{policy,file-types}.yaml` | `trust::store` | you |
 //! | `<project>/.ai/rye.lock` | `lock`, in an accepted project | the same, for `rye lock` |
 //! | `<user>/.ai/state/rotation/` | `trust::rotation`, while a key is replaced | the same |

@@ -43,6 +43,7 @@ const EXAMPLES: &[&str] = &[
     "rye trust allow-interpreter .venv/bin/python3",
     "rye trust allow-deps node_modules",
     "rye trust allow-provider acme/model",
+    "rye trust allow-backend https://box.example:8080",
     "rye trust disallow node_modules",
     "rye keys generate",
     "rye keys import private_key.pem",

@@ -120,8 +120,8 @@ pub(crate) use run_modes::{RunModes, ThreadRun, VerifiedRun};
 pub(crate) use search::{SearchHit, SearchPage, is_link};
 pub(crate) use signing::SignatureState;
 pub(crate) use thread_settings::{
-    ChosenModel, GuardMode, Guardrail, SaidLimits, acknowledged, guardrails, limits, max_async,
-    model, narrowed, patterns, project_provider, to_acknowledge,
+    ChosenModel, GuardMode, Guardrail, SaidLimits, SandboxServer, acknowledged, guardrails, limits,
+    max_async, model, narrowed, patterns, project_provider, sandbox_server, to_acknowledge,
 };
 pub(crate) use why::{ItemCopy, WhyReport};
 pub(crate) use working_items::{Author, FileChange, Prepared, WorkingItem, WorkingText};

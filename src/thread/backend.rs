@@ -4,6 +4,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use crate::base::text::brief_line;
+
 /// Where the commands and files of a thread are. It is opened by the first payload and closed
 /// once, when the thread ends, however that is.
 pub trait SandboxBackend: Send + Sync {
@@ -80,11 +82,11 @@ pub enum Payload {
         /// The file or folder.
         path: String,
     },
-    /// Runs a snippet of code.
+    /// Runs a snippet of code as a command of its interpreter, which has to be there.
     CodeRun {
         /// The snippet.
         code: String,
-        /// Its language.
+        /// Its language: `sh`, `bash`, `python` or `javascript`.
         language: String,
         /// It is ended after that.
         timeout: Duration,
@@ -106,6 +108,26 @@ impl Payload {
     pub fn command(cmd: impl Into<String>, timeout: Duration) -> Self {
         let (cmd, env, stdin) = (cmd.into(), BTreeMap::new(), Vec::new());
         Self::CommandRun { cmd, env, cwd: None, stdin, timeout }
+    }
+
+    /// The payload with a snippet of code as the command that reads it.
+    ///
+    /// # Errors
+    /// [`BackendFaultKind::UnsupportedPayload`] for a language without an interpreter.
+    pub(crate) fn code_as_command(self) -> Result<Self, BackendFault> {
+        let Self::CodeRun { code, language, timeout } = self else { return Ok(self) };
+        let cmd = match language.as_str() {
+            "sh" => "exec sh -s",
+            "bash" => "exec bash -s",
+            "python" => "exec python3 -",
+            "javascript" => "exec node -",
+            _ => {
+                let why = format!("a sandbox runs no code in `{}`", brief_line(&language));
+                return Err(BackendFault::new(BackendFaultKind::UnsupportedPayload, why));
+            }
+        };
+        let (cmd, env, stdin) = (cmd.into(), BTreeMap::new(), code.into_bytes());
+        Ok(Self::CommandRun { cmd, env, cwd: None, stdin, timeout })
     }
 
     /// The capability that a backend needs for it.
@@ -174,7 +196,7 @@ pub enum BackendFaultKind {
     PermissionDenied,
     /// The backend cannot do that.
     UnsupportedPayload,
-    /// The thread is over.
+    /// The thread is over, or its sandbox ended before it.
     SandboxClosed,
 }
 

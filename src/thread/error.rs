@@ -15,6 +15,7 @@ use crate::id::{Fingerprint, Ref, Space};
 use crate::registry::{Breach, RunState};
 
 codes! {
+    THREAD_BACKEND_NOT_ALLOWED = "thread.backend_not_allowed", Refused;
     THREAD_BAD_CONFIG = "thread.bad_config", Refused;
     THREAD_BAD_LIMIT = "thread.bad_limit", Refused;
     THREAD_NOT_RESUMABLE = "thread.not_resumable", Refused;
@@ -143,6 +144,12 @@ pub(crate) enum ThreadError {
         .stale.as_ref().map(|why| format!("; you let it in, and {why}")).unwrap_or_default()
     )]
     ProjectProvider { item: Ref, stale: Option<String> },
+    #[error(
+        "`{}` is sent the commands and files of a thread, and you did not allow it{}",
+        escape_line(.url),
+        .stale.as_ref().map(|why| format!(": {why}")).unwrap_or_default()
+    )]
+    BackendNotAllowed { url: String, stale: Option<String> },
     #[error("you revoked your own key {key}, so a record that it signs would prove nothing")]
     OwnKeyRevoked { key: Fingerprint },
     #[error("the record of `{id}` cannot be relied on: {finding}")]
@@ -353,6 +360,7 @@ impl Diagnose for ThreadError {
             Self::NotAProvider { .. } => THREAD_NOT_A_PROVIDER,
             Self::NotFound { .. } => THREAD_NOT_FOUND,
             Self::ProjectProvider { .. } => THREAD_PROJECT_PROVIDER,
+            Self::BackendNotAllowed { .. } => THREAD_BACKEND_NOT_ALLOWED,
             Self::OwnKeyRevoked { .. } => THREAD_KEY_REVOKED,
             Self::RecordInvalid { finding, .. } => match finding {
                 RecordFinding::RevokedKey { .. } => THREAD_KEY_REVOKED,
@@ -442,6 +450,11 @@ impl Diagnose for ThreadError {
             Self::ProjectProvider { item, .. } => {
                 format!("read it, and let it in with `rye trust allow-provider {item}`")
             }
+            Self::BackendNotAllowed { url, .. } => format!(
+                "allow it with `rye trust allow-backend {}`, or say `backend: local` in \
+                 `config:agent/sandbox`, and sign that again",
+                shell_word(url)
+            ),
             Self::OwnKeyRevoked { .. } => "make another key with `rye keys rotate`".into(),
             Self::RecordInvalid { id, finding } => next_step(id, finding),
             Self::Record { source, .. } if source.kind() == io::ErrorKind::IsADirectory => {
@@ -509,6 +522,7 @@ impl Diagnose for ThreadError {
                 }
                 object(said)
             }
+            Self::BackendNotAllowed { url, .. } => object(json!({"url": url})),
             Self::BadConfig { field, .. } => object(json!({"field": field})),
             Self::RiskNotAcknowledged { directive, capability, class } => object(json!({
                 "directive": directive, "capability": capability, "risk": class,

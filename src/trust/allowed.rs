@@ -1,6 +1,7 @@
-//! The things that the person allowed by name inside a project (core 7.6, 7.9; threads 6): programs
-//! that run tools, version files, folders of packages, and providers of models. The records are
-//! signed, and each holds the state of the file at the time when it was written.
+//! The things that the person allowed by name: inside a project (core 7.6, 7.9; threads 6) programs
+//! that run tools, version files, folders of packages, and providers of models; and servers of
+//! sandboxes (threads 5). The records are signed, and each about a file holds its state at the time
+//! when it was written.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -12,7 +13,7 @@ use super::error::TrustError;
 use super::own_file::{OwnFile, write_own};
 use super::project::{check_nameable, record_id};
 use super::store::TrustStore;
-use crate::base::Timestamp;
+use crate::base::{Address, Timestamp};
 use crate::id::ItemId;
 use crate::signature::KeyPair;
 use crate::space::{ProjectIdentity, Root};
@@ -69,6 +70,53 @@ impl ProviderIdentity {
             return Some("it is at another address now");
         }
         (self.sha256 != now.sha256).then_some("the file was changed since")
+    }
+}
+
+/// The folder of the records about servers of sandboxes.
+pub(crate) const BACKENDS: &str = "backends";
+
+/// The end of the address of every such server, which need not be written.
+const VERSION_PATH: &str = "/v1";
+
+/// A server on which sandboxes of threads may be.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct BackendIdentity {
+    /// Its address, without the version of its interface.
+    pub(crate) url: String,
+}
+
+impl BackendIdentity {
+    /// # Errors
+    /// The fault of the address, to stand behind its name.
+    pub(crate) fn parse(text: &str) -> Result<Self, &'static str> {
+        let address = Address::parse(text)?;
+        if text.contains('?') {
+            return Err("has a query (`?…`), and a path comes behind it");
+        }
+        if !address.is_https() && !address.is_loopback() {
+            return Err("is not encrypted; `http` leads to this machine alone");
+        }
+        let url = address.as_str().trim_end_matches('/');
+        let url = url.strip_suffix(VERSION_PATH).unwrap_or(url).trim_end_matches('/');
+        Ok(Self { url: url.to_owned() })
+    }
+
+    /// The address of its interface.
+    pub(crate) fn versioned(&self) -> String {
+        format!("{}{VERSION_PATH}", self.url)
+    }
+
+    /// Returns the permit of the server.
+    pub(crate) fn permit(&self, trust: &TrustStore<'_>) -> Permit {
+        let Some(id) = record_id(BACKENDS, Path::new(&self.url)) else { return Permit::Unknown };
+        match trust.record::<Self>(&id) {
+            Ok(Some(record)) if record == *self => Permit::Given,
+            Ok(Some(_)) => Permit::Stale("its record is about another server".into()),
+            Ok(None) => Permit::Unknown,
+            Err(error) => Permit::Stale(format!("its record cannot be used: {error}")),
+        }
     }
 }
 
@@ -216,6 +264,19 @@ pub(crate) fn allow_provider(
     write(user, pair, PROVIDERS, &provider.path, provider, now)
 }
 
+/// Writes the record that allows a server of sandboxes.
+///
+/// # Errors
+/// `trust.io`
+pub(crate) fn allow_backend(
+    user: &Root,
+    pair: &KeyPair,
+    server: &BackendIdentity,
+    now: Timestamp,
+) -> Result<(), TrustError> {
+    write(user, pair, BACKENDS, Path::new(&server.url), server, now)
+}
+
 fn write(
     user: &Root,
     pair: &KeyPair,
@@ -233,7 +294,22 @@ fn write(
 
 #[cfg(test)]
 mod tests {
-    use super::{FileIdentity, ProviderIdentity};
+    use super::{BackendIdentity, FileIdentity, ProviderIdentity};
+
+    #[test]
+    fn a_server_has_one_name_and_nothing_is_sent_to_another_machine_in_the_open() {
+        let url = |text: &str| BackendIdentity::parse(text).map(|server| server.url);
+        for (text, want) in [
+            ("http://localhost:8080", "http://localhost:8080"),
+            ("http://127.0.0.1:8080/v1/", "http://127.0.0.1:8080"),
+            ("HTTPS://Box.example:443/a/v1", "https://box.example/a"),
+        ] {
+            assert_eq!(url(text).as_deref(), Ok(want), "{text}");
+        }
+        for bad in ["http://10.0.0.7:8080", "https://u:p@h/", "https://h/?k=v", "box", ""] {
+            assert!(url(bad).is_err(), "{bad}");
+        }
+    }
 
     #[test]
     fn a_record_fits_one_state_of_one_provider() {

@@ -135,6 +135,8 @@ pub(crate) enum TrustError {
     Io { path: PathBuf, source: std::io::Error },
     #[error("`{}` cannot be allowed: {why}", escape_line(&.path.display().to_string()))]
     Unfit { path: PathBuf, why: &'static str },
+    #[error("`{}` cannot be allowed: it {why}", escape_line(.url))]
+    UnfitServer { url: String, why: &'static str },
 }
 
 impl Diagnose for TrustError {
@@ -148,7 +150,7 @@ impl Diagnose for TrustError {
             Self::Revoked { .. } => VERIFY_REVOKED,
             Self::Key(inner) => inner.code(),
             Self::Io { .. } => TRUST_IO,
-            Self::Unfit { .. } => TRUST_UNFIT,
+            Self::Unfit { .. } | Self::UnfitServer { .. } => TRUST_UNFIT,
         }
     }
 
@@ -185,6 +187,9 @@ impl Diagnose for TrustError {
             }
             Self::Key(inner) => return inner.help(),
             Self::Io { .. } => "run `rye doctor`, which looks at each folder that rye uses".into(),
+            Self::UnfitServer { .. } => {
+                "name the address of the server, such as `https://box.example:8080`".into()
+            }
             Self::Unfit { .. } => {
                 "name the file itself, such as `.venv/bin/python3`; `--dry-run` says which one is looked for".into()
             }

@@ -15,7 +15,7 @@
 //!
 //! Start at `store.rs`. `scope.rs` is what a key may sign, `document.rs` is what says whom you
 //! believe, `project.rs` the accepted projects, `policy.rs` what else the person decided,
-//! `allowed.rs` what of a project they let in by name, `dev_key.rs` the key of work in hand,
+//! `allowed.rs` what they let in by name, `dev_key.rs` the key of work in hand,
 //! `rotate.rs` another own key.
 
 mod allowed;
@@ -40,8 +40,8 @@ mod store;
 mod unfinished_rotation;
 
 pub(crate) use allowed::{
-    DEPS, FileIdentity, INTERPRETERS, PROVIDERS, Permit, ProviderIdentity, allow_deps, allow_file,
-    allow_provider,
+    BACKENDS, BackendIdentity, DEPS, FileIdentity, INTERPRETERS, PROVIDERS, Permit,
+    ProviderIdentity, allow_backend, allow_deps, allow_file, allow_provider,
 };
 pub(crate) use approval::{ApprovedItem, ProjectApproval, approval, approve, signed_at};
 pub(crate) use dev_key::{DEV_OWNER, DevKey, DevRecord};

@@ -1,4 +1,5 @@
-//! Allows interpreters, version files, packages and providers of a project by name.
+//! Allows interpreters, version files, packages and providers of a project by name, and servers of
+//! sandboxes.
 
 use std::path::{Path, PathBuf};
 
@@ -17,8 +18,9 @@ use crate::plan::file_identity;
 use crate::rye::{Rye, now, project_provider};
 use crate::space::ProjectIdentity;
 use crate::verify::{
-    DEPS, FileIdentity, INTERPRETERS, PROVIDERS, Permit, ProviderIdentity, TrustError, allow_deps,
-    allow_file, allow_provider, record_id, relative, remove_own, signed_at,
+    BACKENDS, BackendIdentity, DEPS, FileIdentity, INTERPRETERS, PROVIDERS, Permit,
+    ProviderIdentity, TrustError, allow_backend, allow_deps, allow_file, allow_provider, record_id,
+    relative, remove_own, signed_at,
 };
 
 /// Files of a project that choose a version. They are allowed like programs.
@@ -135,6 +137,30 @@ pub(super) fn provider(
     Ok(Exit::DONE)
 }
 
+/// `rye trust allow-backend`.
+pub(super) fn backend(
+    url: &str,
+    rye: &Rye,
+    context: &Context,
+    out: &mut Out,
+) -> Result<Exit, Failure> {
+    let unfit = |why| TrustError::UnfitServer { url: url.to_owned(), why };
+    let server = BackendIdentity::parse(url).map_err(unfit)?;
+    let pair = rye.signing().own_pair()?;
+    let told = "it is sent the commands and files of their workspaces, and its key";
+    let shown = &server.url;
+    confirm(&format!("let threads have their sandboxes on `{shown}`"), told, context, out)?;
+    allow_backend(rye.spaces().user()?, &pair, &server, now())?;
+    if out.is_json() {
+        out.success(json!({"url": shown}));
+        return Ok(Exit::DONE);
+    }
+    out.line(&format!("threads may have their sandboxes on `{shown}`"));
+    out.line("  they do where `config:agent/sandbox` of your user space says so");
+    out.line(&format!("  take it back with `rye trust disallow {shown}`"));
+    Ok(Exit::DONE)
+}
+
 /// `rye trust disallow`: it also works for files that are gone.
 pub(super) fn disallow(
     path: &Path,
@@ -144,10 +170,16 @@ pub(super) fn disallow(
 ) -> Result<Exit, Failure> {
     let mut named = rye.located().cwd.join(path);
     let user = rye.spaces().user()?;
-    let kinds = [INTERPRETERS, DEPS, PROVIDERS];
-    let records = names(&named)
-        .into_iter()
-        .flat_map(|name| kinds.into_iter().filter_map(move |kind| record_id(kind, &name)));
+    let server = path.to_str().and_then(|url| BackendIdentity::parse(url).ok());
+    let (kinds, all) = match server {
+        Some(server) => {
+            named = PathBuf::from(server.url);
+            (&[BACKENDS][..], vec![named.clone()])
+        }
+        None => (&[INTERPRETERS, DEPS, PROVIDERS][..], names(&named)),
+    };
+    let records =
+        all.iter().flat_map(|name| kinds.iter().filter_map(move |kind| record_id(kind, name)));
     let mut there: Vec<ItemId> = records.filter(|id| user.path(&relative(id)).is_file()).collect();
     if there.is_empty()
         && let Some((id, file)) = provider_record(path, rye)?
@@ -225,6 +257,7 @@ pub(in crate::cli) fn allowed(rye: &Rye) -> Result<Vec<Allowed>, Failure> {
             Some(INTERPRETERS) => file(&entry.item.id, rye),
             Some(DEPS) => folder(&entry.item.id, rye),
             Some(PROVIDERS) => named_provider(&entry.item.id, rye),
+            Some(BACKENDS) => server(&entry.item.id, rye),
             _ => continue,
         };
         rows.extend(row);
@@ -282,6 +315,16 @@ fn named_provider(id: &ItemId, rye: &Rye) -> Option<Allowed> {
     };
     let signed_at = signed_at(&rye.trust(), id);
     Some(Allowed { what, path: record.path.display().to_string(), stale, signed_at })
+}
+
+fn server(id: &ItemId, rye: &Rye) -> Option<Allowed> {
+    let what = "sandboxes";
+    let record = match rye.trust().record::<BackendIdentity>(id) {
+        Ok(record) => record?,
+        Err(error) => return Some(unreadable(what, id, &error)),
+    };
+    let stale = stale(record.permit(&rye.trust()));
+    Some(Allowed { what, path: record.url, stale, signed_at: signed_at(&rye.trust(), id) })
 }
 
 fn unreadable(what: &'static str, id: &ItemId, error: &TrustError) -> Allowed {

@@ -140,10 +140,16 @@ enum Verb {
         #[arg(value_name = "REF|PATH")]
         item: String,
     },
-    /// Take back what allow-interpreter, allow-deps or allow-provider let in
+    /// Let threads have their sandboxes on a server of OpenSandbox
+    AllowBackend {
+        /// Its address, such as `https://box.example:8080`
+        #[arg(value_name = "URL")]
+        url: String,
+    },
+    /// Take back what allow-interpreter, allow-deps, allow-provider or allow-backend let in
     Disallow {
-        /// The program, the folder, or the provider by its file or its ref
-        #[arg(value_name = "REF|PATH")]
+        /// The program, the folder, the provider by its file or its ref, or the server
+        #[arg(value_name = "REF|PATH|URL")]
         path: PathBuf,
     },
 }
@@ -204,6 +210,7 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
         Verb::AllowInterpreter { path } => allow::interpreter(path, &rye, context, out),
         Verb::AllowDeps { folder } => allow::deps(folder, &rye, context, out),
         Verb::AllowProvider { item } => allow::provider(item, &rye, context, out),
+        Verb::AllowBackend { url } => allow::backend(url, &rye, context, out),
         Verb::Disallow { path } => allow::disallow(path, &rye, context, out),
         Verb::AllowRoot { .. } => Ok(Exit::DONE),
     }

@@ -60,7 +60,7 @@ pub(crate) use own_variables::{DEPS_VAR, KEPT_BACK, PIN_VAR, is_loader};
 pub(crate) use provider::{
     Prices, Provider, ProviderKind, ScriptedTurn, TokenCounts, model_prices,
 };
-pub(crate) use provider_http::{ChatShape, HttpProvider};
+pub(crate) use provider_http::{ChatShape, HttpProvider, NAMES_NO_KEY, names_key};
 pub(crate) use schema::misspelt_keywords;
 pub(crate) use schema_bound::{Subschemas, bound_schema};
 pub(crate) use tool::{Constraints, Tool};

@@ -125,14 +125,8 @@ pub(super) fn http_provider(
         return Err(bad(&block.pointer("strict"), "is for `openai_chat` alone"));
     }
     let credential_env = block.string("credential_env")?;
-    if let Some(name) = &credential_env {
-        let is_own = name.starts_with("RYE_") || name == "USER_SPACE";
-        let plain = |b: u8| b.is_ascii_alphanumeric() || b == b'_';
-        let is_name = name.bytes().all(plain) && !name.starts_with(|c: char| c.is_ascii_digit());
-        if name.is_empty() || !is_name || is_own {
-            let why = "is not the name of a variable that holds a key";
-            return Err(bad(&block.pointer("credential_env"), why));
-        }
+    if credential_env.as_deref().is_some_and(|name| !names_key(name)) {
+        return Err(bad(&block.pointer("credential_env"), NAMES_NO_KEY));
     }
     Ok(HttpProvider {
         shape,
@@ -144,6 +138,17 @@ pub(super) fn http_provider(
         streams: block.truth("stream")?.unwrap_or(true),
         is_strict: strict.unwrap_or(false),
     })
+}
+
+/// The fault of the name of a variable, to stand behind its field.
+pub(crate) const NAMES_NO_KEY: &str = "is not the name of a variable that holds a key";
+
+/// Returns true if a variable of this name may hold a key: none of rye's own does.
+pub(crate) fn names_key(name: &str) -> bool {
+    let is_own = name.starts_with("RYE_") || name == "USER_SPACE";
+    let plain = |b: u8| b.is_ascii_alphanumeric() || b == b'_';
+    let begins = name.bytes().next().is_some_and(|b| !b.is_ascii_digit());
+    begins && name.bytes().all(plain) && !is_own
 }
 
 /// Where the key and the conversation go: encrypted, or not off this machine.

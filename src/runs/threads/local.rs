@@ -35,10 +35,10 @@ use crate::thread::{
 };
 
 /// Most names of a folder of a workspace that are read; a model is given 500 of them.
-const WORKSPACE_NAMES: usize = 20_000;
+pub(super) const WORKSPACE_NAMES: usize = 20_000;
 
 /// Largest file of a workspace that is read for a model, in bytes: it is held in memory.
-const WORKSPACE_FILE_BYTES: u64 = 8 << 20;
+pub(super) const WORKSPACE_FILE_BYTES: u64 = 8 << 20;
 
 /// Where programs are found by their names.
 const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
@@ -168,8 +168,7 @@ impl<'a> LocalBackend<'a> {
             return Err(BackendFault { signal: Some(signal), ..fault });
         }
         if ended.timed_out {
-            let why = format!("the command took longer than {} s", timeout.as_secs());
-            return Err(BackendFault::new(BackendFaultKind::Timeout, why));
+            return Err(took_too_long(timeout));
         }
         let exit_code = ended.exit_code.unwrap_or(-1);
         if let Err(why) = workspace.has_room(0) {
@@ -190,15 +189,11 @@ impl<'a> LocalBackend<'a> {
 
 impl SandboxBackend for LocalBackend<'_> {
     fn capabilities(&self) -> &'static [BackendCapability] {
-        use BackendCapability::{Command, Filesystem, Isolation};
-        &[Isolation, Command, Filesystem]
+        use BackendCapability::{Code, Command, Filesystem, Isolation};
+        &[Isolation, Command, Filesystem, Code]
     }
 
     fn dispatch(&self, payload: Payload) -> Result<PayloadResult, BackendFault> {
-        if !self.capabilities().contains(&payload.needs()) {
-            let why = "this sandbox runs no snippets of code";
-            return Err(BackendFault::new(BackendFaultKind::UnsupportedPayload, why));
-        }
         let workspace = self.workspace()?;
         match payload {
             Payload::CommandRun { cmd, env, cwd, stdin, timeout } => {
@@ -210,7 +205,7 @@ impl SandboxBackend for LocalBackend<'_> {
                     FileEncoding::Bytes => Ok(PayloadResult::Bytes(bytes)),
                     FileEncoding::Utf8 => match String::from_utf8(bytes) {
                         Ok(text) => Ok(PayloadResult::Text(text)),
-                        Err(_) => Err(os_error(&format!("`{path}` is not UTF-8"))),
+                        Err(_) => Err(not_utf8(&path)),
                     },
                 }
             }
@@ -221,10 +216,7 @@ impl SandboxBackend for LocalBackend<'_> {
             }
             Payload::FilesList { path } => workspace.list(&path).map(PayloadResult::Entries),
             Payload::FilesExists { path } => workspace.exists(&path).map(PayloadResult::Exists),
-            Payload::CodeRun { .. } => {
-                let why = "this sandbox runs no snippets of code";
-                Err(BackendFault::new(BackendFaultKind::UnsupportedPayload, why))
-            }
+            code @ Payload::CodeRun { .. } => self.dispatch(code.code_as_command()?),
         }
     }
 
@@ -274,15 +266,12 @@ impl Workspace {
         let file = self.open(&path, OFlags::RDONLY)?;
         let stat = fstat(&file).map_err(|errno| told(&path, errno))?;
         if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
-            return Err(os_error(&format!("`{path}` is not a regular file")));
+            return Err(not_regular(&path));
         }
         let mut file = File::from(file);
         match read_at_most(&mut file, WORKSPACE_FILE_BYTES, 0) {
             Ok(Bounded::All(bytes)) => Ok(bytes),
-            Ok(Bounded::More) => {
-                let most = WORKSPACE_FILE_BYTES >> 20;
-                Err(os_error(&format!("`{path}` is larger than {most} MiB")))
-            }
+            Ok(Bounded::More) => Err(too_large(&path)),
             Err(error) => Err(os_error(&error.to_string())),
         }
     }
@@ -305,7 +294,7 @@ impl Workspace {
             .and_then(|()| renameat(&folder, &temporary, &folder, name).map_err(io::Error::from));
         placed.map_err(|error| {
             let _ = rustix::fs::unlinkat(&folder, &temporary, AtFlags::empty());
-            os_error(&format!("`{path}` cannot be written: {error}"))
+            unwritable(&path, &error.to_string())
         })
     }
 
@@ -324,7 +313,7 @@ impl Workspace {
                 continue;
             }
             if entries.len() == WORKSPACE_NAMES {
-                return Err(os_error(&format!("`{path}` has more than {WORKSPACE_NAMES} names")));
+                return Err(too_many(&path));
             }
             let stat = statat(&folder, entry.file_name(), AtFlags::SYMLINK_NOFOLLOW);
             let is_dir = stat.is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode).is_dir());
@@ -338,7 +327,7 @@ impl Workspace {
 }
 
 /// A path below the workspace in plain parts; `.` is the workspace itself.
-fn plain(path: &str) -> Result<String, BackendFault> {
+pub(super) fn plain(path: &str) -> Result<String, BackendFault> {
     let out = |why: &str| BackendFault::new(BackendFaultKind::PermissionDenied, why);
     if path.starts_with('/') || path.contains('\0') {
         return Err(out("a path is relative to the workspace"));
@@ -354,11 +343,36 @@ fn plain(path: &str) -> Result<String, BackendFault> {
     }
 }
 
-fn os_error(why: &str) -> BackendFault {
+pub(super) fn os_error(why: &str) -> BackendFault {
     BackendFault::new(BackendFaultKind::OsError, why)
 }
 
-fn told(path: &str, errno: Errno) -> BackendFault {
+pub(super) fn took_too_long(timeout: Duration) -> BackendFault {
+    let why = format!("the command took longer than {} s", timeout.as_secs());
+    BackendFault::new(BackendFaultKind::Timeout, why)
+}
+
+pub(super) fn not_utf8(path: &str) -> BackendFault {
+    os_error(&format!("`{path}` is not UTF-8"))
+}
+
+pub(super) fn not_regular(path: &str) -> BackendFault {
+    os_error(&format!("`{path}` is not a regular file"))
+}
+
+pub(super) fn too_large(path: &str) -> BackendFault {
+    os_error(&format!("`{path}` is larger than {} MiB", WORKSPACE_FILE_BYTES >> 20))
+}
+
+pub(super) fn too_many(path: &str) -> BackendFault {
+    os_error(&format!("`{path}` has more than {WORKSPACE_NAMES} names"))
+}
+
+pub(super) fn unwritable(path: &str, why: &str) -> BackendFault {
+    os_error(&format!("`{path}` cannot be written: {why}"))
+}
+
+pub(super) fn told(path: &str, errno: Errno) -> BackendFault {
     match errno {
         Errno::NOENT => {
             BackendFault::new(BackendFaultKind::FileNotFound, format!("`{path}` is not there"))
@@ -419,18 +433,16 @@ mod tests {
                 Payload::FilesRead { path: "x".into(), encoding: FileEncoding::Bytes },
                 Payload::FilesWrite { path: "x".into(), data: Vec::new(), mode: 0o644 },
                 Payload::command("true", Duration::from_secs(9)),
+                Payload::CodeRun {
+                    code: "1".into(),
+                    language: "javascript".into(),
+                    timeout: Duration::from_secs(9),
+                },
             ] {
                 let fault = backend.dispatch(payload).unwrap_err();
                 assert_eq!(fault.kind, BackendFaultKind::SandboxClosed);
             }
         }
-        let code = Payload::CodeRun {
-            code: "1".into(),
-            language: "javascript".into(),
-            timeout: Duration::from_secs(9),
-        };
-        let fault = backend.dispatch(code).unwrap_err();
-        assert_eq!(fault.kind, BackendFaultKind::UnsupportedPayload);
     }
 
     #[test]

@@ -3,7 +3,8 @@
 //! | | |
 //! |---|---|
 //! | `start.rs` | starts one; `prompt.rs` is what its model is told first, `verified_start.rs` what starts later, as it was verified |
-//! | `tools.rs` | what its model calls: items, `own_tools.rs` and `find_tools.rs` of rye, `snippet_tool.rs`, and `local.rs` in the workspace, whose size is bounded by `workspace_size.rs` |
+//! | `tools.rs` | what its model calls: items, `own_tools.rs` and `find_tools.rs` of rye, `snippet_tool.rs`, and in the workspace |
+//! | `backend.rs` | where that is: `local.rs` on this machine, its size bounded by `workspace_size.rs`; `opensandbox/` on a server |
 //! | `denied.rs` | how a denied call is told; `own_paths.rs` hides the folders of the machine |
 //! | `hooks.rs` | its hooks; `guardrails.rs` evals of what it hands over |
 //! | `wait_for_person.rs` | one that waits for a person, and goes on; `detached_waits.rs` a detached tool that does |
@@ -15,6 +16,7 @@
 //!
 //! Limits, models, permissions and their classes stand in `rye/thread_settings`.
 
+mod backend;
 mod cancel;
 mod cancel_waiting;
 mod denied;
@@ -26,6 +28,7 @@ mod guardrails;
 mod hooks;
 mod known_runs;
 mod local;
+mod opensandbox;
 mod own_paths;
 mod own_tools;
 mod prompt;

@@ -8,11 +8,11 @@ use std::time::Instant;
 use serde_json::{Map, Value, json};
 
 use super::Threads;
+use super::backend::ThreadBackend;
 use super::denied::Denials;
 use super::failed_thread::told_as_of;
 use super::hooks::{HookLog, ThreadHooks};
 use super::known_runs::is_asked_to_stop;
-use super::local::LocalBackend;
 use super::prompt::prompt;
 use super::result::cost;
 use super::resume::{Resuming, ThreadStart};
@@ -52,7 +52,7 @@ struct Start<'a> {
     /// The thread before it registered it.
     is_registered: bool,
     /// Goes from one to the next.
-    backend: LocalBackend<'a>,
+    backend: ThreadBackend<'a>,
     begin: Instant,
 }
 
@@ -109,7 +109,7 @@ impl Threads<'_> {
         };
         let id = id.map_err(|source| ThreadError::Record { path: PathBuf::new(), source })?;
         let continued = resuming.as_ref().and_then(|resuming| resuming.continued().cloned());
-        let backend = LocalBackend::new(self.rye, id.clone());
+        let backend = ThreadBackend::new(self.rye, loader, id.clone())?;
         let mut start =
             Start { id, verified, resuming, continued, is_registered: false, backend, begin };
         loop {
@@ -528,7 +528,7 @@ impl ReadyThread<'_> {
             "model": self.chosen.model, "passed_over": self.chosen.passed_over,
             "context_window": self.chosen.provider.context_window,
             "limits": self.limits.to_json(), "permissions": self.permissions,
-            "risk": self.risk.as_str(),
+            "risk": self.risk.as_str(), "sandbox_server": self.start.backend.server(),
             "locked": request.locked, "narrowed": request.origin.grants.is_some(),
             "inputs": self.inputs, "tools": tools, "tools_left_out": self.table.left_out,
             "tools_refused": self.table.refused, "tools_missing": self.table.missing,
@@ -552,7 +552,7 @@ impl ReadyThread<'_> {
             outputs,
             watcher: &self.hooks,
             table: &self.table,
-            backend: &self.start.backend,
+            backend: self.start.backend.get(),
             model: self.chosen.language_model(calls.rye, (!is_below).then(|| calls.id.clone())),
             listener: self.listener,
             prices: *prices,

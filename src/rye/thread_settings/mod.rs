@@ -6,6 +6,7 @@ mod max_async;
 mod permissions;
 mod project_provider;
 mod risk;
+mod sandbox;
 
 pub(crate) use guardrails::{GuardMode, Guardrail, guardrails};
 pub(crate) use limits::SaidLimits;
@@ -13,6 +14,7 @@ pub(crate) use max_async::max_async;
 pub(crate) use permissions::{narrowed, patterns};
 pub(crate) use project_provider::project_provider;
 pub(crate) use risk::{acknowledged, to_acknowledge};
+pub(crate) use sandbox::{SandboxServer, sandbox_server};
 
 use serde_json::{Map, Value};
 
@@ -38,6 +40,7 @@ use guardrails::{GUARDRAILS_CONFIG, check_guardrails};
 use max_async::said_places;
 use project_provider::{check_permit, provider_of};
 use risk::{RISK, check_risk};
+use sandbox::{SANDBOX, check_sandbox};
 
 /// The item with the limits of all threads.
 const LIMITS: &str = "config:agent/limits";
@@ -116,6 +119,7 @@ pub(crate) fn check_settings(copy: &ConfigCopy) -> Result<(), Failure> {
         }
         RISK => check_risk(copy)?,
         GUARDRAILS_CONFIG => check_guardrails(copy)?,
+        SANDBOX => check_sandbox(copy)?,
         _ => {}
     }
     Ok(())
@@ -412,7 +416,7 @@ pub(crate) fn model(
     let source = match &provider.kind {
         ProviderKind::Scripted(turns) => ModelSource::Script(turns.clone()),
         ProviderKind::Http(http) => {
-            let key = Credential::read(&item, http, &loader.rye.at.vars)?;
+            let key = Credential::read(&item, http.credential_env.as_deref(), &loader.rye.at.vars)?;
             ModelSource::Http(http.clone(), key)
         }
     };

@@ -41,7 +41,7 @@ const PROVIDER_TURN_BYTES: usize = 16 << 20;
 /// Largest answer of a provider in bytes: many times what a model writes in one turn.
 const PROVIDER_ANSWER_BYTES: usize = 64 << 20;
 
-/// The key of a provider, where it wants one. Has no `Debug`.
+/// The key of a server, where it wants one. Has no `Debug`.
 #[derive(Clone)]
 pub(crate) struct Credential(Option<Zeroizing<String>>);
 
@@ -51,14 +51,14 @@ impl Credential {
     /// # Errors
     /// `provider.missing_credential`
     pub(crate) fn read(
-        provider: &Ref,
-        http: &HttpProvider,
+        wanted_by: &Ref,
+        name: Option<&str>,
         vars: &Vars,
     ) -> Result<Self, ProviderError> {
-        let Some(name) = &http.credential_env else { return Ok(Self(None)) };
+        let Some(name) = name else { return Ok(Self(None)) };
         let missing = |why: &str| ProviderError::MissingCredential {
-            provider: provider.clone(),
-            name: name.clone(),
+            provider: wanted_by.clone(),
+            name: name.to_owned(),
             why: why.to_owned(),
         };
         let value = vars.get(name).ok_or_else(|| missing("is not set"))?;
@@ -70,8 +70,12 @@ impl Credential {
         }
     }
 
+    pub(crate) fn text(&self) -> Option<&str> {
+        self.0.as_ref().map(|key| key.as_str())
+    }
+
     /// The mask of the key, also as JSON spells it.
-    fn mask(&self) -> Mask {
+    pub(crate) fn mask(&self) -> Mask {
         let keys = self.0.iter().flat_map(|key| spellings(key)).collect();
         let keys: Zeroizing<Vec<String>> = Zeroizing::new(keys);
         Mask::new(keys.iter().map(String::as_str))

@@ -1,0 +1,383 @@
+//! The sandbox of a thread on a server of OpenSandbox (threads 5).
+//!
+//! A payload is a script that runs there (`workspace.sh`), with files for its input and output, so
+//! that it gives what it gives on this machine. `server.rs` makes and ends sandboxes · `daemon.rs`
+//! runs scripts and moves files.
+//!
+//! Invariants
+//! - Each sandbox that was made is ended once. One whose end was not heard of ends by its server's
+//!   time limit.
+//! - One that died costs the payload that finds it out; the next one begins in a new sandbox.
+
+mod daemon;
+mod server;
+
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use rustix::io::Errno;
+
+use super::local::{
+    WORKSPACE_FILE_BYTES, WORKSPACE_NAMES, not_regular, not_utf8, os_error, plain, told, too_large,
+    too_many, took_too_long, unwritable,
+};
+use crate::base::limits::WORKSPACE_OUTPUT_BYTES;
+use crate::base::sync::unpoisoned;
+use crate::host::{RUN_VAR, THREAD_VAR};
+use crate::rye::{Rye, SandboxServer, run_id};
+use crate::thread::{
+    BackendCapability, BackendFault, BackendFaultKind, FileEncoding, Payload, PayloadResult,
+    SandboxBackend, ThreadId, WorkspaceEntry, shown_bytes,
+};
+use server::{ANSWER_MS, Remote, Server};
+
+const SCRIPT: &str = include_str!("workspace.sh");
+
+/// Makes rye's folder in a new sandbox, and tells where it is.
+const OPEN: &str = "cd \"${TMPDIR:-/tmp}\" && mkdir -m 700 rye-thread rye-thread/workspace && \
+                    echo \"rye at $(pwd -P)/rye-thread\"";
+
+/// See the module.
+pub(super) struct OpenSandbox<'a> {
+    server: Server<'a>,
+    thread: ThreadId,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+enum State {
+    #[default]
+    Unopened,
+    Open(Arc<OpenRemote>),
+    Closed,
+}
+
+struct OpenRemote {
+    remote: Remote,
+    /// Rye's folder.
+    base: String,
+    /// Names of files that no payload uses, and how many there are.
+    slots: Mutex<(Vec<u32>, u32)>,
+}
+
+/// What is run for a payload.
+struct Job {
+    /// The variables of the script, and the function that is called.
+    call: String,
+    path: String,
+    stdin: Vec<u8>,
+    time: Duration,
+}
+
+impl Job {
+    /// One on a file or folder.
+    fn new(path: String, call: String, stdin: Vec<u8>) -> Self {
+        Self { call, path, stdin, time: Duration::from_millis(ANSWER_MS) }
+    }
+}
+
+/// How a script ended.
+enum Ended {
+    /// A status, and how much it printed.
+    With(i32, u64, u64),
+    /// The word for why it did nothing.
+    Refused(String),
+}
+
+impl<'a> OpenSandbox<'a> {
+    pub(super) fn new(
+        rye: &'a Rye,
+        settings: SandboxServer,
+        thread: ThreadId,
+    ) -> Self {
+        Self { server: Server::new(rye, settings), thread, state: Mutex::default() }
+    }
+
+    /// Hands the sandbox to the thread that goes on.
+    pub(super) fn moved_to(self, thread: ThreadId) -> Self {
+        Self { thread, ..self }
+    }
+
+    pub(super) fn url(&self) -> &str {
+        self.server.url()
+    }
+
+    fn opened(&self) -> Result<Arc<OpenRemote>, BackendFault> {
+        let mut state = unpoisoned(self.state.lock());
+        match &*state {
+            State::Open(open) => return Ok(open.clone()),
+            State::Closed => {
+                let why = "the thread is over, and its sandbox closed";
+                return Err(BackendFault::new(BackendFaultKind::SandboxClosed, why));
+            }
+            State::Unopened => {}
+        }
+        let remote = self.server.open()?;
+        match self.base(&remote) {
+            Ok(base) => {
+                let open = Arc::new(OpenRemote { remote, base, slots: Mutex::default() });
+                *state = State::Open(open.clone());
+                Ok(open)
+            }
+            Err(fault) => {
+                self.server.end(&remote.id);
+                Err(fault)
+            }
+        }
+    }
+
+    /// Makes rye's folder in a new sandbox.
+    fn base(&self, remote: &Remote) -> Result<String, BackendFault> {
+        let words = self.server.run(remote, OPEN, Duration::from_millis(ANSWER_MS))?;
+        let plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'/' | b'-' | b'_' | b'.');
+        match &words[..] {
+            [at, base] if at == "at" && base.starts_with('/') && base.bytes().all(plain) => {
+                Ok(base.clone())
+            }
+            _ => Err(self.server.os_error("gave a sandbox in which rye can make no folder")),
+        }
+    }
+
+    /// Runs a job, and fetches what it printed.
+    fn carry_out(
+        &self,
+        open: &Arc<OpenRemote>,
+        job: Job,
+        most: usize,
+    ) -> Result<(Ended, Vec<u8>, Vec<u8>), BackendFault> {
+        self.try_out(open, job, most).map_err(|fault| self.explained(open, fault))
+    }
+
+    fn try_out(
+        &self,
+        open: &OpenRemote,
+        job: Job,
+        most: usize,
+    ) -> Result<(Ended, Vec<u8>, Vec<u8>), BackendFault> {
+        let slot = {
+            let (free, made) = &mut *unpoisoned(open.slots.lock());
+            free.pop().unwrap_or_else(|| {
+                *made += 1;
+                *made
+            })
+        };
+        let files = format!("{}/{slot}", open.base);
+        let input = match job.stdin.is_empty() {
+            true => "true >\"$s.in\"",
+            false => "",
+        };
+        if !job.stdin.is_empty() {
+            self.server.put(&open.remote, &format!("{files}.in"), &job.stdin)?;
+        }
+        let variables = [("b", &open.base), ("s", &files), ("p", &job.path)];
+        let variables = variables.map(|(name, value)| format!("{name}={}\n", quoted(value)));
+        let script = format!("{}{SCRIPT}{input}\n{}\n", variables.concat(), job.call);
+        let words = self.server.run(&open.remote, &script, job.time)?;
+        let numbers = |word: Option<&String>| word.and_then(|word| word.parse::<u64>().ok());
+        let ended = match words.first().map(String::as_str) {
+            Some("end") => {
+                let code = words.get(1).and_then(|word| word.parse().ok());
+                let end = code.zip(numbers(words.get(2))).zip(numbers(words.get(3)));
+                end.map(|((code, out), err)| Ended::With(code, out, err))
+            }
+            Some(word) => Some(Ended::Refused(word.to_owned())),
+            None => None,
+        };
+        let ended = ended.ok_or_else(|| self.server.os_error("gave a result that makes no sense"))?;
+        let (mut out, mut err) = (Vec::new(), Vec::new());
+        if let Ended::With(_, out_bytes, err_bytes) = ended {
+            let get = |end: &str, size| {
+                self.server.get(&open.remote, &format!("{files}.{end}"), size, most)
+            };
+            (out, err) = (get("out", out_bytes)?, get("err", err_bytes)?);
+        }
+        unpoisoned(open.slots.lock()).0.push(slot);
+        Ok((ended, out, err))
+    }
+
+    /// The fault of a job; that its sandbox is gone, if that is why.
+    fn explained(&self, open: &Arc<OpenRemote>, fault: BackendFault) -> BackendFault {
+        if fault.signal.is_some() {
+            return fault;
+        }
+        let id = &open.remote.id;
+        let Some(why) = self.server.why_gone(id) else { return fault };
+        {
+            let mut state = unpoisoned(self.state.lock());
+            match &*state {
+                State::Open(known) if Arc::ptr_eq(known, open) => *state = State::Unopened,
+                // Another payload found it out.
+                _ => return gone(&why),
+            }
+        }
+        self.server.end(id);
+        gone(&why)
+    }
+
+    /// Runs a command within what is left of its time; opening the sandbox took some of it.
+    fn command(
+        &self,
+        open: &Arc<OpenRemote>,
+        job: Job,
+        timeout: Duration,
+    ) -> Result<PayloadResult, BackendFault> {
+        let (path, begin) = (job.path.clone(), Instant::now());
+        let came = self.carry_out(open, job, WORKSPACE_OUTPUT_BYTES);
+        let came = came.map_err(|fault| match fault.kind {
+            BackendFaultKind::Timeout => took_too_long(timeout),
+            _ => fault,
+        });
+        let elapsed = begin.elapsed();
+        match came? {
+            (Ended::With(exit_code, stdout_total, stderr_total), stdout, stderr) => {
+                Ok(PayloadResult::Command {
+                    exit_code,
+                    stdout,
+                    stderr,
+                    stdout_total,
+                    stderr_total,
+                    elapsed,
+                })
+            }
+            (Ended::Refused(word), ..) => Err(refused(&path, &word)),
+        }
+    }
+
+    /// What a job on a path printed.
+    fn printed(&self, open: &Arc<OpenRemote>, job: Job) -> Result<Vec<u8>, BackendFault> {
+        let path = job.path.clone();
+        let most = usize::try_from(WORKSPACE_FILE_BYTES).unwrap_or(usize::MAX);
+        match self.carry_out(open, job, most)? {
+            (Ended::With(0, size, _), out, _) if size <= WORKSPACE_FILE_BYTES => Ok(out),
+            (Ended::With(0, ..), ..) => Err(too_large(&path)),
+            (Ended::With(..), _, err) => {
+                Err(unwritable(&path, String::from_utf8_lossy(&err).trim()))
+            }
+            (Ended::Refused(word), ..) => Err(refused(&path, &word)),
+        }
+    }
+
+    fn on(
+        &self,
+        open: &Arc<OpenRemote>,
+        payload: Payload,
+        begin: Instant,
+    ) -> Result<PayloadResult, BackendFault> {
+        match payload {
+            Payload::CommandRun { cmd, env, cwd, stdin, timeout } => {
+                let path = plain(cwd.as_deref().unwrap_or("."))?;
+                // A rye that it starts is below this thread, whatever else the command is given.
+                let below = [(RUN_VAR, run_id()), (THREAD_VAR, self.thread.to_string())];
+                let below = below.map(|(name, value)| (name.to_owned(), value));
+                let env = env.into_iter().chain(below);
+                let env = env.map(|(name, value)| quoted(&format!("{name}={value}")));
+                let env: Vec<String> = env.collect();
+                let call = format!("cmd={}\nrun_command {}", quoted(&cmd), env.join(" "));
+                let time = timeout.saturating_sub(begin.elapsed());
+                self.command(open, Job { call, path, stdin, time }, timeout)
+            }
+            Payload::FilesRead { path, encoding } => {
+                let call = format!("most={WORKSPACE_FILE_BYTES}\nread_file");
+                let path = plain(&path)?;
+                let bytes = self.printed(open, Job::new(path.clone(), call, Vec::new()))?;
+                match encoding {
+                    FileEncoding::Bytes => Ok(PayloadResult::Bytes(bytes)),
+                    FileEncoding::Utf8 => match String::from_utf8(bytes) {
+                        Ok(text) => Ok(PayloadResult::Text(text)),
+                        Err(_) => Err(not_utf8(&path)),
+                    },
+                }
+            }
+            Payload::FilesWrite { path, data, mode } => {
+                let path = plain(&path)?;
+                if path == "." {
+                    return Err(os_error("the workspace itself is a folder"));
+                }
+                let size = data.len();
+                let call = format!("size={size}\nmode={}\nwrite_file", mode & 0o777);
+                self.printed(open, Job::new(path, call, data))?;
+                Ok(PayloadResult::Written(u64::try_from(size).unwrap_or(u64::MAX)))
+            }
+            Payload::FilesList { path } => {
+                let path = plain(&path)?;
+                let job = Job::new(path.clone(), "list_folder".into(), Vec::new());
+                entries(&path, &self.printed(open, job)?).map(PayloadResult::Entries)
+            }
+            Payload::FilesExists { path } => {
+                let job = Job::new(plain(&path)?, "exists".into(), Vec::new());
+                match self.printed(open, job) {
+                    Ok(_) => Ok(PayloadResult::Exists(true)),
+                    Err(fault) if fault.kind == BackendFaultKind::FileNotFound => {
+                        Ok(PayloadResult::Exists(false))
+                    }
+                    Err(fault) => Err(fault),
+                }
+            }
+            code @ Payload::CodeRun { .. } => self.on(open, code.code_as_command()?, begin),
+        }
+    }
+}
+
+impl SandboxBackend for OpenSandbox<'_> {
+    fn capabilities(&self) -> &'static [BackendCapability] {
+        use BackendCapability::{Code, Command, Filesystem, Isolation};
+        &[Isolation, Command, Filesystem, Code]
+    }
+
+    fn dispatch(&self, payload: Payload) -> Result<PayloadResult, BackendFault> {
+        let begin = Instant::now();
+        let open = self.opened()?;
+        self.on(&open, payload, begin)
+    }
+
+    fn close(&self) {
+        let before = std::mem::replace(&mut *unpoisoned(self.state.lock()), State::Closed);
+        if let State::Open(open) = before {
+            self.server.end(&open.remote.id);
+        }
+    }
+}
+
+fn gone(why: &str) -> BackendFault {
+    let why = format!(
+        "the sandbox is gone, and its files with it ({why}); the next call begins in an empty one"
+    );
+    BackendFault::new(BackendFaultKind::SandboxClosed, why)
+}
+
+/// A text as one word of a shell.
+fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', "'\\''"))
+}
+
+/// The fault that a script tells in a word.
+fn refused(path: &str, word: &str) -> BackendFault {
+    match word {
+        "link" => told(path, Errno::LOOP),
+        "none" => told(path, Errno::NOENT),
+        "not_folder" => told(path, Errno::NOTDIR),
+        "denied" => told(path, Errno::ACCESS),
+        "not_regular" => not_regular(path),
+        "large" => too_large(path),
+        "folder" => unwritable(path, &std::io::Error::from(Errno::ISDIR).to_string()),
+        "lost" => unwritable(path, "its server kept only a part of it"),
+        "full" => os_error("the sandbox has no room for what is printed"),
+        _ => os_error("the workspace is not there any more"),
+    }
+}
+
+/// The names that a script lists, each behind a `d` for a folder or a `-`.
+fn entries(path: &str, listed: &[u8]) -> Result<Vec<WorkspaceEntry>, BackendFault> {
+    let names = listed.split(|byte| *byte == 0).filter_map(|name| name.split_first());
+    let mut entries = Vec::new();
+    for (kind, name) in names {
+        if entries.len() == WORKSPACE_NAMES {
+            return Err(too_many(path));
+        }
+        let name = shown_bytes(name);
+        let path = if path == "." { name.clone() } else { format!("{path}/{name}") };
+        entries.push(WorkspaceEntry { name, path, is_dir: *kind == b'd' });
+    }
+    entries.sort();
+    Ok(entries)
+}

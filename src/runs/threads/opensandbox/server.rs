@@ -1,0 +1,345 @@
+//! A server of OpenSandbox: its sandboxes, after its published description (lifecycle API).
+//!
+//! Invariants
+//! - The key goes to the address that the operator allowed, and nowhere else: a sandbox is asked
+//!   through that server, and no redirect is followed.
+//! - Words of a server are short, and without the key and without what it gave for a sandbox.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use zeroize::Zeroizing;
+
+use crate::base::again::retry_after;
+use crate::base::durations::{CONNECT_TIMEOUT_MS, wait_of};
+use crate::base::text::brief_line;
+use crate::base::{Address, Mask, spellings};
+use crate::host::{Host, HttpAnswer, HttpCall, NetFault, NetSettings, fits_header};
+use crate::parse::json as read_json;
+use crate::rye::{Rye, SandboxServer};
+use crate::thread::{BackendFault, BackendFaultKind};
+
+/// How long a server may take until a new sandbox can be asked, in milliseconds: it may have to
+/// fetch the image.
+const OPEN_MS: u64 = 120_000;
+/// How long it may take for any other request but a command, in milliseconds.
+pub(super) const ANSWER_MS: u64 = 30_000;
+/// How long it is waited for where nothing depends on the answer, in milliseconds: long enough to
+/// be told, as a thread that is to stop waits for it.
+const LEAVE_MS: u64 = 2_000;
+/// How often it is looked whether a new sandbox runs, in milliseconds.
+const LOOK_MS: u64 = 250;
+/// Largest answer about a sandbox, in bytes.
+const ANSWER_BYTES: usize = 256 << 10;
+/// Longest id in bytes.
+const ID_BYTES: usize = 128;
+/// Most headers that a server wants with each request to a sandbox.
+const SANDBOX_HEADERS: usize = 16;
+/// A header for a sandbox that is shorter, in bytes, is no secret.
+const SECRET_BYTES: usize = 8;
+/// The port of the daemon in a sandbox.
+const DAEMON_PORT: u16 = 44_772;
+/// States of a sandbox that does not run any more.
+const OVER: [&str; 3] = ["Failed", "Stopping", "Terminated"];
+
+/// A server that the operator allowed.
+pub(super) struct Server<'a> {
+    pub(super) host: &'a dyn Host,
+    settings: SandboxServer,
+    origin: String,
+    way: NetSettings,
+    /// How the server itself is asked.
+    pub(super) own: Peer,
+}
+
+/// How a server, or a sandbox of it, is asked.
+pub(super) struct Peer {
+    /// Without a `/` at the end.
+    url: String,
+    headers: Vec<(String, String)>,
+    /// Of the values of the headers.
+    mask: Mask,
+}
+
+/// A sandbox that runs, and its daemon.
+pub(super) struct Remote {
+    pub(super) id: String,
+    pub(super) daemon: Peer,
+}
+
+/// One request.
+pub(super) struct Ask<'b> {
+    pub(super) method: &'static str,
+    pub(super) path: &'b str,
+    /// A type, and bytes of it.
+    pub(super) body: Option<(&'b str, Vec<u8>)>,
+    pub(super) headers: Vec<(String, String)>,
+    /// Bytes kept of the answer.
+    pub(super) most: usize,
+    pub(super) until: Instant,
+}
+
+impl<'b> Ask<'b> {
+    pub(super) fn new(method: &'static str, path: &'b str, until: Instant) -> Self {
+        Self { method, path, body: None, headers: Vec::new(), most: ANSWER_BYTES, until }
+    }
+
+    pub(super) fn json(self, body: &Value) -> Self {
+        Self { body: Some(("application/json", body.to_string().into_bytes())), ..self }
+    }
+}
+
+/// The moment until which an answer is waited for.
+pub(super) fn soon() -> Instant {
+    Instant::now() + Duration::from_millis(ANSWER_MS)
+}
+
+impl Peer {
+    fn new(url: &str, headers: Vec<(String, String)>) -> Self {
+        let secrets = headers.iter().map(|(_, value)| value.as_str());
+        let secrets = secrets.filter(|value| value.len() >= SECRET_BYTES);
+        let secrets: Zeroizing<Vec<String>> = Zeroizing::new(secrets.flat_map(spellings).collect());
+        let mask = Mask::new(secrets.iter().map(String::as_str));
+        Self { url: url.trim_end_matches('/').to_owned(), headers, mask }
+    }
+
+    /// Words of it for a message.
+    pub(super) fn words(&self, said: &str) -> String {
+        brief_line(self.mask.words(said).trim())
+    }
+}
+
+impl<'a> Server<'a> {
+    pub(super) fn new(rye: &'a Rye, settings: SandboxServer) -> Self {
+        let address = Address::parse(&settings.server.versioned());
+        let address = address.expect("it was parsed before");
+        let way = NetSettings::from_vars(&rye.located().vars, &address);
+        let key = settings.key.text().map(|key| ("OPEN-SANDBOX-API-KEY".to_owned(), key.to_owned()));
+        let own = Peer::new(address.as_str(), key.into_iter().collect());
+        Self { host: rye.host(), settings, origin: address.origin(), way, own }
+    }
+
+    pub(super) fn url(&self) -> &str {
+        &self.settings.server.url
+    }
+
+    pub(super) fn os_error(&self, why: &str) -> BackendFault {
+        BackendFault::new(BackendFaultKind::OsError, format!("{} {why}", self.origin))
+    }
+
+    /// A new sandbox, once its daemon answers. One that does not come to that is ended.
+    pub(super) fn open(&self) -> Result<Remote, BackendFault> {
+        let until = Instant::now() + Duration::from_millis(OPEN_MS);
+        // A model is promised that its commands see no network.
+        let wanted = json!({
+            "image": {"uri": self.settings.image}, "entrypoint": ["tail", "-f", "/dev/null"],
+            "timeout": self.settings.timeout.as_secs(),
+            "resourceLimits": {"cpu": "1", "memory": "2Gi"},
+            "networkPolicy": {"defaultAction": "deny"}, "metadata": {"created-by": "rye"},
+        });
+        let made = self.told(Ask::new("POST", "/sandboxes", until).json(&wanted))?;
+        let id = made.get("id").and_then(Value::as_str).filter(|id| is_plain(id));
+        let id = id.ok_or_else(|| self.os_error("made a sandbox without an id"))?.to_owned();
+        let opened = self.wait_until_runs(&id, made, until).and_then(|()| self.reach(&id, until));
+        if opened.is_err() {
+            self.end(&id);
+        }
+        opened
+    }
+
+    fn wait_until_runs(
+        &self,
+        id: &str,
+        mut told: Value,
+        until: Instant,
+    ) -> Result<(), BackendFault> {
+        loop {
+            match told.pointer("/status/state").and_then(Value::as_str) {
+                Some("Running") => return Ok(()),
+                Some(state) if OVER.contains(&state) => {
+                    let words = self.own.words(&state_words(&told));
+                    return Err(self.os_error(&format!("did not start a sandbox: {words}")));
+                }
+                // States may be added.
+                Some(_) => self.pause(until)?,
+                None => return Err(self.os_error("does not say the state of a sandbox")),
+            }
+            told = self.told(Ask::new("GET", &format!("/sandboxes/{id}"), until))?;
+        }
+    }
+
+    /// Waits a moment, if there is time.
+    fn pause(&self, until: Instant) -> Result<(), BackendFault> {
+        if Instant::now() >= until {
+            return Err(self.of_net(&NetFault::TimedOut, &self.own));
+        }
+        match self.host.sleep(wait_of(LOOK_MS)) {
+            Ok(Some(signal)) => Err(self.of_net(&NetFault::Interrupted(signal), &self.own)),
+            _ => Ok(()),
+        }
+    }
+
+    /// The daemon of a sandbox that runs, once it answers.
+    fn reach(&self, id: &str, until: Instant) -> Result<Remote, BackendFault> {
+        let path = format!("/sandboxes/{id}/endpoints/{DAEMON_PORT}?use_server_proxy=true");
+        let told = self.told(Ask::new("GET", &path, until))?;
+        let endpoint = told.get("endpoint").and_then(Value::as_str).unwrap_or_default();
+        let scheme = self.origin.split(':').next().unwrap_or_default();
+        let plain = endpoint.split_once("://").map_or(endpoint, |(_, plain)| plain);
+        let address = Address::parse(&format!("{scheme}://{plain}")).ok();
+        // Another one is none that the operator allowed.
+        let address = address.filter(|at| at.origin() == self.origin);
+        let Some(address) = address else {
+            let named = self.own.words(endpoint);
+            return Err(self.os_error(&format!(
+                "leads to a sandbox by `{named}`, which is not its own address; see `url` in \
+                 `config:agent/sandbox`"
+            )));
+        };
+        // Only where the server itself hands a request on, and takes its key out of it.
+        let is_proxied = address.path().contains(&format!("/sandboxes/{id}/proxy/"));
+        let mut headers = if is_proxied { self.own.headers.clone() } else { Vec::new() };
+        for (name, value) in told.get("headers").and_then(Value::as_object).into_iter().flatten() {
+            let value = value.as_str().filter(|it| it.is_ascii() && fits_header(it).is_ok());
+            let value = value.filter(|_| is_plain(name) && headers.len() < SANDBOX_HEADERS);
+            let value = value.ok_or_else(|| self.os_error("wants headers that cannot be sent"))?;
+            headers.push((name.clone(), value.to_owned()));
+        }
+        let daemon = Peer::new(address.as_str(), headers);
+        loop {
+            match self.answer(&daemon, Ask::new("GET", "/ping", until)) {
+                Ok(_) => return Ok(Remote { id: id.to_owned(), daemon }),
+                // Its server cannot reach it yet.
+                Err(fault) if fault.signal.is_none() && Instant::now() < until => {
+                    self.pause(until)?;
+                }
+                Err(fault) => return Err(fault),
+            }
+        }
+    }
+
+    /// Ends a sandbox. Where that fails, the server ends it when its time is over.
+    pub(super) fn end(&self, id: &str) {
+        self.apart(|until| {
+            let _ = self.told(Ask::new("DELETE", &format!("/sandboxes/{id}"), until));
+        });
+    }
+
+    /// Why a sandbox does not run any more; `None` if it does, or if that is not known.
+    pub(super) fn why_gone(&self, id: &str) -> Option<String> {
+        let path = format!("/sandboxes/{id}");
+        let answer = self.host.call(&self.call(&self.own, Ask::new("GET", &path, soon()))).ok()?;
+        if answer.status == 404 {
+            return Some("its server does not know it any more".into());
+        }
+        let told = read_json(std::str::from_utf8(&answer.body).ok()?).ok()?;
+        let state = told.pointer("/status/state").and_then(Value::as_str)?;
+        OVER.contains(&state).then(|| self.own.words(&state_words(&told)))
+    }
+
+    /// Does what is not cut short when this thread is asked to stop.
+    pub(super) fn apart(&self, work: impl FnOnce(Instant) + Send) {
+        let until = Instant::now() + Duration::from_millis(LEAVE_MS);
+        std::thread::scope(|scope| {
+            // Without a thread it is left to the server.
+            let _ = std::thread::Builder::new().spawn_scoped(scope, move || work(until));
+        });
+    }
+
+    pub(super) fn call(&self, peer: &Peer, ask: Ask<'_>) -> HttpCall {
+        let mut headers = peer.headers.clone();
+        headers.extend(ask.headers);
+        let kind = ask.body.as_ref().map(|(kind, _)| (*kind).to_owned());
+        headers.extend(kind.map(|kind| ("content-type".to_owned(), kind)));
+        HttpCall {
+            method: ask.method,
+            url: format!("{}{}", peer.url, ask.path),
+            headers,
+            body: ask.body.map(|(_, bytes)| Arc::from(bytes)),
+            until: ask.until,
+            connect_timeout: Duration::from_millis(CONNECT_TIMEOUT_MS),
+            body_cap: ask.most,
+            way: self.way.clone(),
+        }
+    }
+
+    /// The answer, if its status is a good one.
+    pub(super) fn answer(&self, peer: &Peer, ask: Ask<'_>) -> Result<HttpAnswer, BackendFault> {
+        let answer = self.host.call(&self.call(peer, ask));
+        let answer = answer.map_err(|fault| self.of_net(&fault, peer))?;
+        match answer.status {
+            200..=299 => Ok(answer),
+            status => Err(self.of_status(status, &answer.headers, &answer.body, peer)),
+        }
+    }
+
+    /// The JSON of an answer about sandboxes; null where it has none.
+    fn told(&self, ask: Ask<'_>) -> Result<Value, BackendFault> {
+        let answer = self.answer(&self.own, ask)?;
+        if answer.truncated {
+            return Err(self.os_error("gave too large an answer"));
+        }
+        if answer.body.trim_ascii().is_empty() {
+            return Ok(Value::Null);
+        }
+        let text = std::str::from_utf8(&answer.body).ok();
+        let read = text.and_then(|text| read_json(text).ok());
+        read.ok_or_else(|| self.os_error("gave an answer that is not JSON"))
+    }
+
+    pub(super) fn of_net(&self, net: &NetFault, peer: &Peer) -> BackendFault {
+        match net {
+            NetFault::Interrupted(signal) => {
+                let why = "rye was asked to end";
+                let fault = BackendFault::new(BackendFaultKind::SandboxClosed, why);
+                BackendFault { signal: Some(*signal), ..fault }
+            }
+            NetFault::TimedOut => {
+                let why = format!("{} {}", self.origin, net.clause());
+                BackendFault::new(BackendFaultKind::Timeout, why)
+            }
+            net => self.os_error(&peer.words(&net.clause())),
+        }
+    }
+
+    pub(super) fn of_status(
+        &self,
+        status: u16,
+        headers: &[(String, Vec<u8>)],
+        body: &[u8],
+        peer: &Peer,
+    ) -> BackendFault {
+        let why = match (status, &self.settings.key_name) {
+            (300..=399, _) => "leads to another address, which is not followed".to_owned(),
+            (401 | 403, Some(name)) => format!("does not let the key in `{name}` in"),
+            (401 | 403, None) => "wants a key: see `api_key_env` in `config:agent/sandbox`".into(),
+            _ => "does not do what it was asked".into(),
+        };
+        let text = String::from_utf8_lossy(body);
+        let read = read_json(&text).unwrap_or_default();
+        let mut said = ["/message", "/detail/message", "/detail"].into_iter();
+        let said = said.find_map(|at| read.pointer(at)?.as_str()).unwrap_or(&text);
+        let said = match peer.words(said) {
+            said if said.is_empty() => said,
+            said => format!(", `{said}`"),
+        };
+        let wait = headers.iter().find(|(name, _)| name == "retry-after");
+        let wait = wait.and_then(|(_, value)| retry_after(std::str::from_utf8(value).ok()?));
+        let wait = wait.map(|wait| format!("; it may be asked again in {} s", wait.as_secs()));
+        self.os_error(&format!("{why}: status {status}{said}{}", wait.unwrap_or_default()))
+    }
+}
+
+/// The state of a sandbox and the reason for it.
+fn state_words(told: &Value) -> String {
+    let said = ["state", "reason", "message"].map(|key| told["status"][key].as_str());
+    let said: Vec<&str> = said.into_iter().flatten().filter(|word| !word.is_empty()).collect();
+    said.join(", ")
+}
+
+/// A word that stands in an address, or before a header, as it is.
+pub(super) fn is_plain(word: &str) -> bool {
+    let plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.');
+    (1..=ID_BYTES).contains(&word.len()) && word.bytes().all(plain) && !word.starts_with('.')
+}
