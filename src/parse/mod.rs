@@ -48,10 +48,10 @@ pub(crate) use tool::with_room_for_javascript;
 pub(crate) use tool::{
     Anchor, AnchorMode, Argument, ChatShape, Constraints, DEPS_VAR, DepsScope, EnvBase, EnvPath,
     Exec, ExecMode, Hook, HookKind, HttpProvider, Interpreter, KEPT_BACK, Manager, MergeMode,
-    NAMES_NO_KEY, Needs, PIN_VAR, Phase, Prices, Provider, ProviderKind, REQUEST_KEYS, SNIPPET, ScriptedTurn,
-    Search, Subschemas, TokenCounts, Tool, VerifyDeps, WantedConfig, bound_schema, declaration,
-    declare, host_rules, is_loader, listed_files, may_list_files, misspelt_keywords, model_prices, names_key,
-    write_files,
+    NAMES_NO_KEY, Needs, PIN_VAR, Phase, Prices, Provider, ProviderKind, REQUEST_KEYS, SNIPPET,
+    ScriptedTurn, Search, Subschemas, TokenCounts, Tool, VerifyDeps, WantedConfig, bound_schema,
+    declaration, declare, host_rules, is_loader, listed_files, may_list_files, misspelt_keywords,
+    model_prices, names_key, write_files,
 };
 
 /// The tool that a text declares, whether or not anybody signed it; for saying what it means, and

@@ -40,10 +40,10 @@ pub(crate) use crate::signature::{
     without_line,
 };
 pub(crate) use crate::trust::{
-    AcceptedProject, AllowedRoot, BACKENDS, BackendIdentity, DEPS, DEV_OWNER, DevKey, DevRecord, DocumentFault, FileIdentity,
-    INTERPRETERS, KeyError, KeyProblem, KeyScope, KeyStatus, NamedKeys, OutOfScope, OwnKeys,
-    PROVIDERS, Permit, Proposal, ProviderIdentity, Revocation, TrustDocument, TrustError,
-    TrustStore, allow_backend, allow_deps, allow_file, allow_provider, check_own_config, proposals, record_id,
-    relative, remove_own, rotate, write_own,
+    AcceptedProject, AllowedRoot, BACKENDS, BackendIdentity, DEPS, DEV_OWNER, DevKey, DevRecord,
+    DocumentFault, FileIdentity, INTERPRETERS, KeyError, KeyProblem, KeyScope, KeyStatus,
+    NamedKeys, OutOfScope, OwnKeys, PROVIDERS, Permit, Proposal, ProviderIdentity, Revocation,
+    TrustDocument, TrustError, TrustStore, allow_backend, allow_deps, allow_file, allow_provider,
+    check_own_config, proposals, record_id, relative, remove_own, rotate, write_own,
 };
 pub(crate) use crate::trust::{ApprovedItem, ProjectApproval, approval, approve, signed_at};

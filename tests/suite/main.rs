@@ -65,6 +65,8 @@ mod mcp;
 mod mcp_client;
 mod moving;
 mod named;
+#[cfg(feature = "http")]
+mod opensandbox;
 mod pending;
 mod pictures;
 mod plans;

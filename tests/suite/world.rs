@@ -17,6 +17,8 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 mod attempts;
+#[cfg(feature = "http")]
+pub mod boxes;
 mod in_process;
 pub mod items;
 #[cfg(any(feature = "mcp", feature = "lsp"))]

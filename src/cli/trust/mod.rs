@@ -146,7 +146,7 @@ enum Verb {
         #[arg(value_name = "URL")]
         url: String,
     },
-    /// Take back what allow-interpreter, allow-deps, allow-provider or allow-backend let in
+    /// Take back what you let in: a program, packages, a provider, or a server of sandboxes
     Disallow {
         /// The program, the folder, the provider by its file or its ref, or the server
         #[arg(value_name = "REF|PATH|URL")]

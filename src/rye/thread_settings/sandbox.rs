@@ -49,7 +49,7 @@ pub(crate) struct SandboxServer {
     pub(crate) timeout: Duration,
 }
 
-/// What one copy of the configuration says of a server.
+/// A server as one copy of the configuration names it.
 struct SaidServer {
     server: BackendIdentity,
     image: String,

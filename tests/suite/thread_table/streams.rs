@@ -250,7 +250,7 @@ fn each_payload_gives_what_it_promises_or_a_fault_of_its_kind_table() {
     let (bytes, utf8) = (FileEncoding::Bytes, FileEncoding::Utf8);
     let code = Payload::CodeRun {
         code: "1".into(),
-        language: "javascript".into(),
+        language: "cobol".into(),
         timeout: Duration::from_secs(9),
     };
     let with = Payload::CommandRun {

@@ -45,6 +45,8 @@ pub enum Reply {
     Drip(Vec<u8>),
     /// The connection goes on to this address, as a proxy does it.
     Tunnel(String),
+    /// What this writes, while it writes it; then the connection is closed.
+    Written(Box<dyn FnOnce(&mut dyn Write) + Send>),
 }
 
 /// A whole answer with its length.
@@ -198,6 +200,7 @@ impl Shared {
                 }
                 let _ = self.left.send(());
             }
+            Reply::Written(write) => write(&mut out),
             Reply::Tunnel(to) => {
                 let mut there = TcpStream::connect(to).expect("the origin");
                 let _ = send(b"HTTP/1.1 200 Connected\r\n\r\n");

@@ -60,7 +60,7 @@ struct OpenRemote {
     slots: Mutex<(Vec<u32>, u32)>,
 }
 
-/// What is run for a payload.
+/// The work of a payload in the sandbox.
 struct Job {
     /// The variables of the script, and the function that is called.
     call: String,
@@ -85,11 +85,7 @@ enum Ended {
 }
 
 impl<'a> OpenSandbox<'a> {
-    pub(super) fn new(
-        rye: &'a Rye,
-        settings: SandboxServer,
-        thread: ThreadId,
-    ) -> Self {
+    pub(super) fn new(rye: &'a Rye, settings: SandboxServer, thread: ThreadId) -> Self {
         Self { server: Server::new(rye, settings), thread, state: Mutex::default() }
     }
 
@@ -183,7 +179,8 @@ impl<'a> OpenSandbox<'a> {
             Some(word) => Some(Ended::Refused(word.to_owned())),
             None => None,
         };
-        let ended = ended.ok_or_else(|| self.server.os_error("gave a result that makes no sense"))?;
+        let ended =
+            ended.ok_or_else(|| self.server.os_error("gave a result that makes no sense"))?;
         let (mut out, mut err) = (Vec::new(), Vec::new());
         if let Ended::With(_, out_bytes, err_bytes) = ended {
             let get = |end: &str, size| {
@@ -221,13 +218,13 @@ impl<'a> OpenSandbox<'a> {
         job: Job,
         timeout: Duration,
     ) -> Result<PayloadResult, BackendFault> {
-        let (path, begin) = (job.path.clone(), Instant::now());
+        let (path, time, begin) = (job.path.clone(), job.time, Instant::now());
         let came = self.carry_out(open, job, WORKSPACE_OUTPUT_BYTES);
+        let elapsed = begin.elapsed();
         let came = came.map_err(|fault| match fault.kind {
-            BackendFaultKind::Timeout => took_too_long(timeout),
+            BackendFaultKind::Timeout if elapsed >= time => took_too_long(timeout),
             _ => fault,
         });
-        let elapsed = begin.elapsed();
         match came? {
             (Ended::With(exit_code, stdout_total, stderr_total), stdout, stderr) => {
                 Ok(PayloadResult::Command {
@@ -243,7 +240,7 @@ impl<'a> OpenSandbox<'a> {
         }
     }
 
-    /// What a job on a path printed.
+    /// The output of a job on a path.
     fn printed(&self, open: &Arc<OpenRemote>, job: Job) -> Result<Vec<u8>, BackendFault> {
         let path = job.path.clone();
         let most = usize::try_from(WORKSPACE_FILE_BYTES).unwrap_or(usize::MAX);

@@ -58,7 +58,7 @@ pub(super) struct Peer {
     /// Without a `/` at the end.
     url: String,
     headers: Vec<(String, String)>,
-    /// Of the values of the headers.
+    /// Of the values of the headers, and of the key.
     mask: Mask,
 }
 
@@ -96,12 +96,17 @@ pub(super) fn soon() -> Instant {
 }
 
 impl Peer {
-    fn new(url: &str, headers: Vec<(String, String)>) -> Self {
-        let secrets = headers.iter().map(|(_, value)| value.as_str());
+    fn new(url: &str, headers: Vec<(String, String)>, key: Option<&str>) -> Self {
+        let secrets = headers.iter().map(|(_, value)| value.as_str()).chain(key);
         let secrets = secrets.filter(|value| value.len() >= SECRET_BYTES);
         let secrets: Zeroizing<Vec<String>> = Zeroizing::new(secrets.flat_map(spellings).collect());
         let mask = Mask::new(secrets.iter().map(String::as_str));
         Self { url: url.trim_end_matches('/').to_owned(), headers, mask }
+    }
+
+    /// Bytes that came from it; of those that were cut, the end may be a part of a secret.
+    pub(super) fn bytes(&self, bytes: &[u8], is_cut: bool) -> Vec<u8> {
+        self.mask.bytes(bytes, is_cut)
     }
 
     /// Words of it for a message.
@@ -115,8 +120,9 @@ impl<'a> Server<'a> {
         let address = Address::parse(&settings.server.versioned());
         let address = address.expect("it was parsed before");
         let way = NetSettings::from_vars(&rye.located().vars, &address);
-        let key = settings.key.text().map(|key| ("OPEN-SANDBOX-API-KEY".to_owned(), key.to_owned()));
-        let own = Peer::new(address.as_str(), key.into_iter().collect());
+        let key = settings.key.text();
+        let header = key.map(|key| ("OPEN-SANDBOX-API-KEY".to_owned(), key.to_owned()));
+        let own = Peer::new(address.as_str(), header.into_iter().collect(), key);
         Self { host: rye.host(), settings, origin: address.origin(), way, own }
     }
 
@@ -206,7 +212,7 @@ impl<'a> Server<'a> {
             let value = value.ok_or_else(|| self.os_error("wants headers that cannot be sent"))?;
             headers.push((name.clone(), value.to_owned()));
         }
-        let daemon = Peer::new(address.as_str(), headers);
+        let daemon = Peer::new(address.as_str(), headers, self.settings.key.text());
         loop {
             match self.answer(&daemon, Ask::new("GET", "/ping", until)) {
                 Ok(_) => return Ok(Remote { id: id.to_owned(), daemon }),

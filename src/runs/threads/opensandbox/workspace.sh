@@ -34,7 +34,8 @@ end() {
 run_command() {
   p="$p/."
   go
-  env HOME="$b/workspace" LANG=C.UTF-8 "$@" /bin/sh -c "$cmd" <"$s.in" >"$s.out" 2>"$s.err"
+  # Apart, so that what this shell says of a signal is not among the output.
+  (exec env HOME="$b/workspace" LANG=C.UTF-8 "$@" /bin/sh -c "$cmd" <"$s.in" >"$s.out" 2>"$s.err")
   end $?
 }
 
