@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 use crate::sandbox::levels;
 use crate::thread_table::{call, forked, prepared, results};
 use crate::threads::{events, rows, transcript};
-use crate::world::boxes::{Boxes, KEY};
+use crate::world::boxes::{Boxes, KEY, config};
 use crate::world::server::{Reply, answer};
 use crate::world::{End, World};
 
@@ -60,10 +60,10 @@ fn works(world: &World, work: impl Fn(&dyn SandboxBackend) + Send + Sync + 'stat
 }
 
 /// A world whose threads have their sandboxes there.
-fn boxed(boxes: &Boxes) -> World {
+fn boxed(url: &str) -> World {
     let world = World::new_on_disk().env("BOX_KEY", KEY);
-    world.signed_home(CONFIG, &boxes.config());
-    world.json(&["trust", "allow-backend", &boxes.url(), "--yes"]).ok();
+    world.signed_home(CONFIG, &config(url));
+    world.json(&["trust", "allow-backend", url, "--yes"]).ok();
     world
 }
 
@@ -204,6 +204,19 @@ fn battery() -> Vec<Payload> {
     ]
 }
 
+/// What the payloads of the battery give in the sandbox of a thread.
+fn results_of_battery(world: &World) -> Vec<String> {
+    let came = Arc::new(Mutex::new(Vec::new()));
+    let theirs = Arc::clone(&came);
+    let told = works(world, move |backend| {
+        let all = battery().into_iter();
+        *theirs.lock().unwrap() = all.map(|it| shown(&backend.dispatch(it))).collect();
+        assert_eq!(backend.capabilities().len(), 4);
+    });
+    assert_eq!(told["status"], "success", "{told}");
+    std::mem::take(&mut *came.lock().unwrap())
+}
+
 #[test]
 fn each_payload_gives_on_a_server_what_it_gives_on_this_machine() {
     if levels("each_payload_gives_on_a_server").is_empty() {
@@ -211,20 +224,16 @@ fn each_payload_gives_on_a_server_what_it_gives_on_this_machine() {
     }
     // Real daemons take the better shell of an image.
     let all = ["sh", "bash"].map(Boxes::of_shell);
-    let worlds = [World::new_on_disk()].into_iter().chain(all.iter().map(boxed));
-    let came: Vec<Vec<String>> = worlds
-        .map(|world| {
-            let came = Arc::new(Mutex::new(Vec::new()));
-            let theirs = Arc::clone(&came);
-            let told = works(&world, move |backend| {
-                let all = battery().into_iter();
-                *theirs.lock().unwrap() = all.map(|it| shown(&backend.dispatch(it))).collect();
-                assert_eq!(backend.capabilities().len(), 4);
-            });
-            assert_eq!(told["status"], "success", "{told}");
-            std::mem::take(&mut *came.lock().unwrap())
-        })
-        .collect();
+    let mut urls: Vec<String> = all.iter().map(Boxes::url).collect();
+    // A real one, whose key is that of the others.
+    urls.extend(std::env::var("RYE_TEST_OPENSANDBOX"));
+    let worlds = [World::new_on_disk()].into_iter().chain(urls.iter().map(|url| boxed(url)));
+    let worlds: Vec<World> = worlds.collect();
+    let came: Vec<Vec<String>> = std::thread::scope(|scope| {
+        let runs = worlds.iter().map(|world| scope.spawn(|| results_of_battery(world)));
+        let runs: Vec<_> = runs.collect();
+        runs.into_iter().map(|run| run.join().unwrap()).collect()
+    });
     let (here, payloads) = (&came[0], battery());
     for there in &came {
         assert_eq!(there.len(), payloads.len());
@@ -346,7 +355,7 @@ fn faults() -> [Vec<Row>; 2] {
 #[test]
 fn whatever_a_server_does_costs_the_call_and_not_the_thread_table() {
     let boxes = Arc::new(Boxes::new());
-    let world = boxed(&boxes);
+    let world = boxed(&boxes.url());
     let server = Arc::clone(&boxes);
     let done = Arc::new(Mutex::new(0));
     let counts = Arc::clone(&done);
@@ -386,7 +395,7 @@ fn whatever_a_server_does_costs_the_call_and_not_the_thread_table() {
 #[test]
 fn the_tools_of_a_thread_work_in_the_sandbox_and_no_text_shows_its_key() {
     let boxes = Boxes::new();
-    let world = boxed(&boxes).env("STRAY", "stray-canary-77aa01");
+    let world = boxed(&boxes.url()).env("STRAY", "stray-canary-77aa01");
     let turns = [
         call("write_workspace_file", &json!({"path": "a/b.txt", "content": "one\ntwo\n"})),
         call(
@@ -472,16 +481,29 @@ fn only_a_server_that_the_operator_allowed_is_used_and_a_project_chooses_none() 
     world.json(&["trust", "disallow", &boxes.url(), "--yes"]).ok();
     let here = world.json(&go);
     assert_eq!((here.0, boxes.made_and_ended().0), (0, 1), "{here:?}");
-    world.signed(CONFIG, "backend: moon\n");
-    world.json(&go).fails(4, "thread.bad_config");
     std::fs::remove_file(world.project().join(CONFIG)).unwrap();
     world.json(&go).fails(4, "thread.backend_not_allowed");
+    let good = boxes.config();
+    for (from, to, field) in [
+        ("backend: opensandbox", "backend: moon", "backend"),
+        ("backend: opensandbox\n", "", "backend"),
+        ("opensandbox: {", "opensandbx: {", "opensandbx"),
+        ("python:3.12", "", "opensandbox/image"),
+        ("600", "59", "opensandbox/timeout"),
+        ("BOX_KEY", "RYE_KEY", "opensandbox/api_key_env"),
+        ("http://127.0.0.1", "http://10.0.0.7", "opensandbox/url"),
+        ("timeout", "timeuot", "opensandbox/timeuot"),
+    ] {
+        world.signed_home(CONFIG, &good.replace(from, to));
+        let told = world.json(&go).fails(4, "thread.bad_config");
+        assert_eq!(told["data"]["field"], field, "{told}");
+    }
 }
 
 #[test]
 fn a_thread_that_is_cancelled_ends_its_command_and_its_sandbox() {
     let boxes = Boxes::new();
-    let world = boxed(&boxes);
+    let world = boxed(&boxes.url());
     let cmd = "echo $$ > pid; sleep 300 & sleep 300";
     prepared(&world, &[call("run_shell_command", &json!({"cmd": cmd}))], MAY_ALL);
     let mut child = world.start(&["execute", "directive:acme/go", "--thread", "fork"]);

@@ -65,11 +65,7 @@ impl Boxes {
 
     /// What `config:agent/sandbox` says of it.
     pub fn config(&self) -> String {
-        format!(
-            "backend: opensandbox\nopensandbox: {{url: \"{}\", image: \"python:3.12\", \
-             api_key_env: BOX_KEY, timeout: 600}}\n",
-            self.url()
-        )
+        config(&self.url())
     }
 
     /// The requests so far.
@@ -102,6 +98,14 @@ impl Boxes {
         let known = self.known.lock().unwrap();
         (made, known.sandboxes.len(), known.ended.clone())
     }
+}
+
+/// What `config:agent/sandbox` says of a server with that key.
+pub fn config(url: &str) -> String {
+    format!(
+        "backend: opensandbox\nopensandbox: {{url: \"{url}\", image: \"python:3.12\", \
+         api_key_env: BOX_KEY, timeout: 600}}\n"
+    )
 }
 
 fn is_create(seen: &Seen) -> bool {

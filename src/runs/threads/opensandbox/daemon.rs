@@ -221,3 +221,37 @@ impl Server<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::Events;
+
+    #[test]
+    fn the_last_word_of_a_script_is_found_however_a_daemon_tells_of_it() {
+        let init = "{\"type\":\"init\",\"text\":\"c-1\"}\n\n";
+        let said = |text: &str| format!("{{\"type\":\"stdout\",\"text\":\"{text}\"}}\n\n");
+        let over = "{\"type\":\"execution_complete\"}\n\n";
+        let died = "{\"type\":\"error\",\"error\":{\"evalue\":\"-1\",\"traceback\":null}}\n\n";
+        let fields =
+            format!("event: x\r\nid: 7\r\ndata: {}\r\n: ping\r\n", said("rye end 3 0 0").trim());
+        for (stream, want) in [
+            (format!("{init}{}{over}", said("rye end 3 0 0")), Some("end 3 0 0")),
+            (format!("{init}{}{died}", said("rye end 3 0 0\\n")), Some("end 3 0 0")),
+            (format!("{init}{}{}", said("rye none"), said("rye end 3 0 0")), Some("end 3 0 0")),
+            (format!("{fields}{init}"), Some("end 3 0 0")),
+            (format!("{init}{{\"type\":\"new\"}}\n{}", said("no word")), None),
+            (format!("{init}{over}{}", said("rye end 3 0 0")), None),
+            (format!("{init}nonsense\n{}", said("rye end 3 0 0")), None),
+        ] {
+            for size in [1, 7, 4096] {
+                let mut events = Events::default();
+                events.begin(200, &[("content-type".into(), b"Text/Event-Stream".to_vec())]);
+                let mut pieces = stream.as_bytes().chunks(size);
+                while pieces.next().is_some_and(|piece| events.take(piece).is_continue()) {}
+                let words = events.words().map(|words| words.join(" "));
+                assert_eq!(words.as_deref(), want, "{size} {stream}");
+                assert_eq!(events.id.as_deref(), Some("c-1"));
+            }
+        }
+    }
+}
