@@ -268,6 +268,15 @@ fn permit_one(first: &str, second: &str) -> String {
     }
 }
 
+/// The help for a server of sandboxes that is not allowed.
+fn allow_backend(url: &str) -> String {
+    format!(
+        "allow it with `rye trust allow-backend {}`, or say `backend: local` in \
+         `config:agent/sandbox`, and sign that again",
+        shell_word(url)
+    )
+}
+
 /// How a provider is made and named, behind whose word about one does not count.
 fn make_provider(passed_over: Option<&str>) -> String {
     let why = passed_over.map(|why| format!("{why}; ")).unwrap_or_default();
@@ -450,11 +459,7 @@ impl Diagnose for ThreadError {
             Self::ProjectProvider { item, .. } => {
                 format!("read it, and let it in with `rye trust allow-provider {item}`")
             }
-            Self::BackendNotAllowed { url, .. } => format!(
-                "allow it with `rye trust allow-backend {}`, or say `backend: local` in \
-                 `config:agent/sandbox`, and sign that again",
-                shell_word(url)
-            ),
+            Self::BackendNotAllowed { url, .. } => allow_backend(url),
             Self::OwnKeyRevoked { .. } => "make another key with `rye keys rotate`".into(),
             Self::RecordInvalid { id, finding } => next_step(id, finding),
             Self::Record { source, .. } if source.kind() == io::ErrorKind::IsADirectory => {

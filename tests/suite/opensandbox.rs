@@ -18,6 +18,7 @@ use crate::world::server::{Reply, answer};
 use crate::world::{End, World};
 
 const CONFIG: &str = ".ai/config/agent/sandbox.yaml";
+const PATIENCE: Duration = Duration::from_mins(1);
 const MAY: &str = "<execute><tool>work</tool></execute>";
 const MAY_ALL: &str = "<execute><tool>rye.workspace.*</tool></execute>";
 
@@ -68,7 +69,7 @@ fn boxed(url: &str) -> World {
 }
 
 fn sh(cmd: &str) -> Payload {
-    Payload::command(cmd, Duration::from_secs(60))
+    Payload::command(cmd, PATIENCE)
 }
 
 fn write(path: &str, data: &[u8], mode: u32) -> Payload {
@@ -89,7 +90,7 @@ fn exists(path: &str) -> Payload {
 
 fn code(language: &str, code: &str) -> Payload {
     let (code, language) = (code.into(), language.into());
-    Payload::CodeRun { code, language, timeout: Duration::from_secs(60) }
+    Payload::CodeRun { code, language, timeout: PATIENCE }
 }
 
 /// One result of the battery, without what differs between two runs of one command.
@@ -118,7 +119,6 @@ fn shown(came: &Result<PayloadResult, BackendFault>) -> String {
 }
 
 /// The payloads of the battery, in order.
-#[expect(clippy::too_many_lines, reason = "a table")]
 fn battery() -> Vec<Payload> {
     let (bytes, utf8) = (FileEncoding::Bytes, FileEncoding::Utf8);
     let with = |cmd: &str, cwd: Option<&str>, stdin: &[u8]| Payload::CommandRun {
@@ -126,7 +126,7 @@ fn battery() -> Vec<Payload> {
         env: [("A".to_owned(), "it's \"b\"\n$(c)".to_owned())].into(),
         cwd: cwd.map(str::to_owned),
         stdin: stdin.into(),
-        timeout: Duration::from_secs(60),
+        timeout: PATIENCE,
     };
     vec![
         list("."),

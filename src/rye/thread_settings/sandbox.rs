@@ -18,6 +18,7 @@ use serde_json::{Map, Value};
 use super::{config_fault, configured, may_loosen, only};
 use crate::base::text::{near, unfit};
 use crate::diagnostic::Failure;
+use crate::id::Space;
 use crate::parse::{NAMES_NO_KEY, names_key};
 use crate::plan::ConfigCopy;
 use crate::rye::load::Loader;
@@ -44,17 +45,10 @@ pub(crate) struct SandboxServer {
     pub(crate) image: String,
     /// The variable with its key.
     pub(crate) key_name: Option<String>,
+    /// Read once it is allowed.
     pub(crate) key: Credential,
     /// It ends a sandbox by itself after that.
     pub(crate) timeout: Duration,
-}
-
-/// A server as one copy of the configuration names it.
-struct SaidServer {
-    server: BackendIdentity,
-    image: String,
-    key_name: Option<String>,
-    timeout: Duration,
 }
 
 /// The server that the nearest copy names, allowed and with its key; `None` where sandboxes are on
@@ -69,17 +63,17 @@ pub(crate) fn sandbox_server(loader: &Loader<'_>) -> Result<Option<SandboxServer
         let said = said(&copy, may_loosen(&copy, loader))?;
         chosen = said.map(|said| (copy.source.item().clone(), said));
     }
-    let Some((item, SaidServer { server, image, key_name, timeout })) = chosen else {
-        return Ok(None);
+    let Some((item, mut chosen)) = chosen else { return Ok(None) };
+    let stale = match chosen.server.permit(loader.trust) {
+        Permit::Given => {
+            let name = chosen.key_name.as_deref();
+            chosen.key = Credential::read(&item, name, &loader.rye.at.vars)?;
+            return Ok(Some(chosen));
+        }
+        Permit::Unknown => None,
+        Permit::Stale(why) => Some(why),
     };
-    let refused = |stale| ThreadError::BackendNotAllowed { url: server.url.clone(), stale };
-    match server.permit(loader.trust) {
-        Permit::Given => {}
-        Permit::Unknown => return Err(refused(None).into()),
-        Permit::Stale(why) => return Err(refused(Some(why)).into()),
-    }
-    let key = Credential::read(&item, key_name.as_deref(), &loader.rye.at.vars)?;
-    Ok(Some(SandboxServer { server, image, key_name, key, timeout }))
+    Err(ThreadError::BackendNotAllowed { url: chosen.server.url, stale }.into())
 }
 
 /// Checks a configuration as a start would, for the person who signs it.
@@ -87,14 +81,14 @@ pub(crate) fn sandbox_server(loader: &Loader<'_>) -> Result<Option<SandboxServer
 /// # Errors
 /// `thread.bad_config`
 pub(super) fn check_sandbox(copy: &ConfigCopy) -> Result<(), Failure> {
-    said(copy, copy.space != crate::id::Space::Project).map(drop)
+    said(copy, copy.space != Space::Project).map(drop)
 }
 
 /// The server that a copy chooses, if its author may; `None` is this machine.
 ///
 /// # Errors
 /// `thread.bad_config`
-fn said(copy: &ConfigCopy, may_choose: bool) -> Result<Option<SaidServer>, Failure> {
+fn said(copy: &ConfigCopy, may_choose: bool) -> Result<Option<SandboxServer>, Failure> {
     let bad = |field: &str, why: &str| config_fault(copy, field, why.to_owned());
     only(copy, &[BACKEND, OPENSANDBOX])?;
     let is_local = match copy.value.get(BACKEND).and_then(Value::as_str) {
@@ -122,7 +116,7 @@ fn said(copy: &ConfigCopy, may_choose: bool) -> Result<Option<SaidServer>, Failu
 fn server(
     block: &Map<String, Value>,
     bad: &dyn Fn(&str, &str) -> Failure,
-) -> Result<SaidServer, Failure> {
+) -> Result<SandboxServer, Failure> {
     let bad = |key: &str, why: &str| bad(&format!("{OPENSANDBOX}/{key}"), why);
     if let Some(odd) = block.keys().find(|key| !KEYS.contains(&key.as_str())) {
         let near = near(odd, KEYS.into_iter(), 1).pop();
@@ -151,5 +145,6 @@ fn server(
         Some(said) => said.as_u64().filter(|seconds| TIMEOUTS_S.contains(seconds)),
     };
     let seconds = seconds.ok_or_else(|| bad("timeout", "is not a number from 60 to 86400"))?;
-    Ok(SaidServer { server, image, key_name, timeout: Duration::from_secs(seconds) })
+    let (key, timeout) = (Credential::default(), Duration::from_secs(seconds));
+    Ok(SandboxServer { server, image, key_name, key, timeout })
 }

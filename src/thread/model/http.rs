@@ -42,7 +42,7 @@ const PROVIDER_TURN_BYTES: usize = 16 << 20;
 const PROVIDER_ANSWER_BYTES: usize = 64 << 20;
 
 /// The key of a server, where it wants one. Has no `Debug`.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub(crate) struct Credential(Option<Zeroizing<String>>);
 
 impl Credential {

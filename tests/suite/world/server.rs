@@ -35,6 +35,9 @@ pub fn closed_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("an address").port()
 }
 
+/// Writes an answer as it comes about.
+pub type Writes = Box<dyn FnOnce(&mut dyn Write) + Send>;
+
 /// The answer to a request.
 pub enum Reply {
     /// These bytes, then the connection is closed.
@@ -46,7 +49,7 @@ pub enum Reply {
     /// The connection goes on to this address, as a proxy does it.
     Tunnel(String),
     /// What this writes, while it writes it; then the connection is closed.
-    Written(Box<dyn FnOnce(&mut dyn Write) + Send>),
+    Written(Writes),
 }
 
 /// A whole answer with its length.

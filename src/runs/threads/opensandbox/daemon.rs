@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::server::{Ask, Remote, Server, is_plain, soon};
+use super::server::{Ask, Remote, Server, apart, is_plain, soon};
 use crate::base::bytes::temporary_name;
 use crate::host::{AnswerPart, NetFault};
 use crate::parse::json as read_json;
@@ -18,10 +18,6 @@ use crate::thread::BackendFault;
 
 /// Largest answer to a command, in bytes: a few words, and a sign of life now and then.
 const EVENTS_BYTES: usize = 4 << 20;
-/// Longest event in bytes.
-const EVENT_BYTES: usize = 64 << 10;
-/// Most bytes kept of what a script printed, and of an answer that is no stream.
-const SAID_BYTES: usize = 4 << 10;
 /// The first word of the line that a script of rye ends with.
 const MARK: &str = "rye ";
 
@@ -55,7 +51,7 @@ impl Events {
 
     fn take(&mut self, mut bytes: &[u8]) -> ControlFlow<()> {
         if !self.is_good() || self.fault.is_some() {
-            self.keep(&String::from_utf8_lossy(bytes));
+            self.said.push_str(&String::from_utf8_lossy(bytes));
             return ControlFlow::Continue(());
         }
         while let Some(end) = bytes.iter().position(|byte| *byte == b'\n') {
@@ -64,10 +60,6 @@ impl Events {
             self.end_line()?;
         }
         self.line.extend_from_slice(bytes);
-        if self.line.len() > EVENT_BYTES {
-            self.fault = Some("an event is too long".into());
-            return ControlFlow::Break(());
-        }
         ControlFlow::Continue(())
     }
 
@@ -89,7 +81,7 @@ impl Events {
         match event.get("type").and_then(Value::as_str) {
             Some("init") => self.id = text.filter(|id| is_plain(id)).map(str::to_owned),
             // Some daemons leave the end of a line out.
-            Some("stdout") => self.keep(&format!("{}\n", text.unwrap_or_default())),
+            Some("stdout") => self.said.extend([text.unwrap_or_default(), "\n"]),
             Some("error") => {
                 let why = event.pointer("/error/evalue").and_then(Value::as_str);
                 self.fault = why.map(|why| format!("it says `{why}`"));
@@ -102,16 +94,10 @@ impl Events {
         ControlFlow::Continue(())
     }
 
-    fn keep(&mut self, text: &str) {
-        if self.said.len() < SAID_BYTES {
-            self.said.push_str(text);
-        }
-    }
-
     /// The words that the script ended with.
     fn words(&self) -> Option<Vec<String>> {
-        let lines = self.said.lines().filter(|_| self.is_good());
-        let last = lines.filter_map(|line| line.trim().strip_prefix(MARK)).last()?;
+        let mut lines = self.said.lines().rev().filter(|_| self.is_good());
+        let last = lines.find_map(|line| line.trim().strip_prefix(MARK))?;
         Some(last.split_whitespace().map(str::to_owned).collect())
     }
 }
@@ -164,7 +150,7 @@ impl Server<'_> {
     fn stop(&self, remote: &Remote, events: &Events) {
         let Some(id) = &events.id else { return };
         let path = format!("/command?id={id}");
-        self.apart(|until| {
+        apart(|until| {
             let _ = self.answer(&remote.daemon, Ask::new("DELETE", &path, until));
         });
     }

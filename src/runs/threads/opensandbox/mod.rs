@@ -76,12 +76,13 @@ impl Job {
     }
 }
 
-/// How a script ended.
-enum Ended {
-    /// A status, and how much it printed.
-    With(i32, u64, u64),
-    /// The word for why it did nothing.
-    Refused(String),
+/// How a job ended, and the beginning of its output.
+struct Done {
+    exit_code: i32,
+    stdout: Vec<u8>,
+    stderr: Vec<u8>,
+    stdout_total: u64,
+    stderr_total: u64,
 }
 
 impl<'a> OpenSandbox<'a> {
@@ -138,18 +139,9 @@ impl<'a> OpenSandbox<'a> {
     fn carry_out(
         &self,
         open: &Arc<OpenRemote>,
-        job: Job,
+        job: &Job,
         most: usize,
-    ) -> Result<(Ended, Vec<u8>, Vec<u8>), BackendFault> {
-        self.try_out(open, job, most).map_err(|fault| self.explained(open, fault))
-    }
-
-    fn try_out(
-        &self,
-        open: &OpenRemote,
-        job: Job,
-        most: usize,
-    ) -> Result<(Ended, Vec<u8>, Vec<u8>), BackendFault> {
+    ) -> Result<Done, BackendFault> {
         let slot = {
             let (free, made) = &mut *unpoisoned(open.slots.lock());
             free.pop().unwrap_or_else(|| {
@@ -158,38 +150,35 @@ impl<'a> OpenSandbox<'a> {
             })
         };
         let files = format!("{}/{slot}", open.base);
-        let input = match job.stdin.is_empty() {
-            true => "true >\"$s.in\"",
-            false => "",
-        };
-        if !job.stdin.is_empty() {
-            self.server.put(&open.remote, &format!("{files}.in"), &job.stdin)?;
+        let explained = |fault| self.explained(open, fault);
+        let (remote, has_input) = (&open.remote, !job.stdin.is_empty());
+        if has_input {
+            let put = self.server.put(remote, &format!("{files}.in"), &job.stdin);
+            put.map_err(explained)?;
         }
         let variables = [("b", &open.base), ("s", &files), ("p", &job.path)];
         let variables = variables.map(|(name, value)| format!("{name}={}\n", quoted(value)));
-        let script = format!("{}{SCRIPT}{input}\n{}\n", variables.concat(), job.call);
-        let words = self.server.run(&open.remote, &script, job.time)?;
-        let numbers = |word: Option<&String>| word.and_then(|word| word.parse::<u64>().ok());
-        let ended = match words.first().map(String::as_str) {
-            Some("end") => {
-                let code = words.get(1).and_then(|word| word.parse().ok());
-                let end = code.zip(numbers(words.get(2))).zip(numbers(words.get(3)));
-                end.map(|((code, out), err)| Ended::With(code, out, err))
+        let input = if has_input { "" } else { "true >\"$s.in\"\n" };
+        let script = format!("{}{SCRIPT}{input}{}\n", variables.concat(), job.call);
+        let words = self.server.run(remote, &script, job.time).map_err(explained)?;
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        let numbers = match words[..] {
+            ["end", code, out, err] => {
+                code.parse().ok().zip(out.parse().ok().zip(err.parse().ok()))
             }
-            Some(word) => Some(Ended::Refused(word.to_owned())),
-            None => None,
+            [word] => return Err(refused(&job.path, word)),
+            _ => None,
         };
-        let ended =
-            ended.ok_or_else(|| self.server.os_error("gave a result that makes no sense"))?;
-        let (mut out, mut err) = (Vec::new(), Vec::new());
-        if let Ended::With(_, out_bytes, err_bytes) = ended {
-            let get = |end: &str, size| {
-                self.server.get(&open.remote, &format!("{files}.{end}"), size, most)
-            };
-            (out, err) = (get("out", out_bytes)?, get("err", err_bytes)?);
-        }
+        let Some((exit_code, (stdout_total, stderr_total))) = numbers else {
+            return Err(self.server.os_error("gave a result that makes no sense"));
+        };
+        let get = |end: &str, size| {
+            let got = self.server.get(remote, &format!("{files}.{end}"), size, most);
+            got.map_err(explained)
+        };
+        let (stdout, stderr) = (get("out", stdout_total)?, get("err", stderr_total)?);
         unpoisoned(open.slots.lock()).0.push(slot);
-        Ok((ended, out, err))
+        Ok(Done { exit_code, stdout, stderr, stdout_total, stderr_total })
     }
 
     /// The fault of a job; that its sandbox is gone, if that is why.
@@ -215,42 +204,35 @@ impl<'a> OpenSandbox<'a> {
     fn command(
         &self,
         open: &Arc<OpenRemote>,
-        job: Job,
+        job: &Job,
         timeout: Duration,
     ) -> Result<PayloadResult, BackendFault> {
-        let (path, time, begin) = (job.path.clone(), job.time, Instant::now());
+        let begin = Instant::now();
         let came = self.carry_out(open, job, WORKSPACE_OUTPUT_BYTES);
         let elapsed = begin.elapsed();
-        let came = came.map_err(|fault| match fault.kind {
-            BackendFaultKind::Timeout if elapsed >= time => took_too_long(timeout),
+        let done = came.map_err(|fault| match fault.kind {
+            BackendFaultKind::Timeout if elapsed >= job.time => took_too_long(timeout),
             _ => fault,
         });
-        match came? {
-            (Ended::With(exit_code, stdout_total, stderr_total), stdout, stderr) => {
-                Ok(PayloadResult::Command {
-                    exit_code,
-                    stdout,
-                    stderr,
-                    stdout_total,
-                    stderr_total,
-                    elapsed,
-                })
-            }
-            (Ended::Refused(word), ..) => Err(refused(&path, &word)),
-        }
+        let Done { exit_code, stdout, stderr, stdout_total, stderr_total } = done?;
+        Ok(PayloadResult::Command {
+            exit_code,
+            stdout,
+            stderr,
+            stdout_total,
+            stderr_total,
+            elapsed,
+        })
     }
 
     /// The output of a job on a path.
-    fn printed(&self, open: &Arc<OpenRemote>, job: Job) -> Result<Vec<u8>, BackendFault> {
-        let path = job.path.clone();
+    fn printed(&self, open: &Arc<OpenRemote>, job: &Job) -> Result<Vec<u8>, BackendFault> {
         let most = usize::try_from(WORKSPACE_FILE_BYTES).unwrap_or(usize::MAX);
-        match self.carry_out(open, job, most)? {
-            (Ended::With(0, size, _), out, _) if size <= WORKSPACE_FILE_BYTES => Ok(out),
-            (Ended::With(0, ..), ..) => Err(too_large(&path)),
-            (Ended::With(..), _, err) => {
-                Err(unwritable(&path, String::from_utf8_lossy(&err).trim()))
-            }
-            (Ended::Refused(word), ..) => Err(refused(&path, &word)),
+        let done = self.carry_out(open, job, most)?;
+        match done.exit_code {
+            0 if done.stdout_total <= WORKSPACE_FILE_BYTES => Ok(done.stdout),
+            0 => Err(too_large(&job.path)),
+            _ => Err(unwritable(&job.path, String::from_utf8_lossy(&done.stderr).trim())),
         }
     }
 
@@ -271,12 +253,12 @@ impl<'a> OpenSandbox<'a> {
                 let env: Vec<String> = env.collect();
                 let call = format!("cmd={}\nrun_command {}", quoted(&cmd), env.join(" "));
                 let time = timeout.saturating_sub(begin.elapsed());
-                self.command(open, Job { call, path, stdin, time }, timeout)
+                self.command(open, &Job { call, path, stdin, time }, timeout)
             }
             Payload::FilesRead { path, encoding } => {
                 let call = format!("most={WORKSPACE_FILE_BYTES}\nread_file");
                 let path = plain(&path)?;
-                let bytes = self.printed(open, Job::new(path.clone(), call, Vec::new()))?;
+                let bytes = self.printed(open, &Job::new(path.clone(), call, Vec::new()))?;
                 match encoding {
                     FileEncoding::Bytes => Ok(PayloadResult::Bytes(bytes)),
                     FileEncoding::Utf8 => match String::from_utf8(bytes) {
@@ -292,17 +274,17 @@ impl<'a> OpenSandbox<'a> {
                 }
                 let size = data.len();
                 let call = format!("size={size}\nmode={}\nwrite_file", mode & 0o777);
-                self.printed(open, Job::new(path, call, data))?;
+                self.printed(open, &Job::new(path, call, data))?;
                 Ok(PayloadResult::Written(u64::try_from(size).unwrap_or(u64::MAX)))
             }
             Payload::FilesList { path } => {
                 let path = plain(&path)?;
                 let job = Job::new(path.clone(), "list_folder".into(), Vec::new());
-                entries(&path, &self.printed(open, job)?).map(PayloadResult::Entries)
+                entries(&path, &self.printed(open, &job)?).map(PayloadResult::Entries)
             }
             Payload::FilesExists { path } => {
                 let job = Job::new(plain(&path)?, "exists".into(), Vec::new());
-                match self.printed(open, job) {
+                match self.printed(open, &job) {
                     Ok(_) => Ok(PayloadResult::Exists(true)),
                     Err(fault) if fault.kind == BackendFaultKind::FileNotFound => {
                         Ok(PayloadResult::Exists(false))

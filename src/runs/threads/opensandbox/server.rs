@@ -227,7 +227,7 @@ impl<'a> Server<'a> {
 
     /// Ends a sandbox. Where that fails, the server ends it when its time is over.
     pub(super) fn end(&self, id: &str) {
-        self.apart(|until| {
+        apart(|until| {
             let _ = self.told(Ask::new("DELETE", &format!("/sandboxes/{id}"), until));
         });
     }
@@ -242,15 +242,6 @@ impl<'a> Server<'a> {
         let told = read_json(std::str::from_utf8(&answer.body).ok()?).ok()?;
         let state = told.pointer("/status/state").and_then(Value::as_str)?;
         OVER.contains(&state).then(|| self.own.words(&state_words(&told)))
-    }
-
-    /// Does what is not cut short when this thread is asked to stop.
-    pub(super) fn apart(&self, work: impl FnOnce(Instant) + Send) {
-        let until = Instant::now() + Duration::from_millis(LEAVE_MS);
-        std::thread::scope(|scope| {
-            // Without a thread it is left to the server.
-            let _ = std::thread::Builder::new().spawn_scoped(scope, move || work(until));
-        });
     }
 
     pub(super) fn call(&self, peer: &Peer, ask: Ask<'_>) -> HttpCall {
@@ -335,6 +326,15 @@ impl<'a> Server<'a> {
         let wait = wait.map(|wait| format!("; it may be asked again in {} s", wait.as_secs()));
         self.os_error(&format!("{why}: status {status}{said}{}", wait.unwrap_or_default()))
     }
+}
+
+/// Does what is not cut short when this thread is asked to stop.
+pub(super) fn apart(work: impl FnOnce(Instant) + Send) {
+    let until = Instant::now() + Duration::from_millis(LEAVE_MS);
+    std::thread::scope(|scope| {
+        // Without a thread it is left to the server.
+        let _ = std::thread::Builder::new().spawn_scoped(scope, move || work(until));
+    });
 }
 
 /// The state of a sandbox and the reason for it.
