@@ -10,18 +10,18 @@ use std::fs::File;
 use std::io::{self, Write as _};
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, fstat, openat, renameat, statat};
 use rustix::io::Errno;
 
+use super::backend::OpenedOnce;
 use super::workspace_size::is_full;
 use crate::base::beneath::{make_folder_beneath, open_beneath};
 use crate::base::bytes::{Bounded, read_at_most, temporary_name};
 use crate::base::limits::{WORKSPACE_DEPTH, WORKSPACE_OUTPUT_BYTES};
-use crate::base::sync::unpoisoned;
 use crate::diagnostic::Diagnose;
 use crate::host::{
     ChildSandbox, Confinement, EgressOfRun, Ladder, PrivateDir, RUN_VAR, Spawn, THREAD_VAR,
@@ -49,15 +49,7 @@ const SHELL: &str = "/bin/sh";
 pub(super) struct LocalBackend<'a> {
     rye: &'a Rye,
     thread: ThreadId,
-    state: Mutex<State>,
-}
-
-#[derive(Default)]
-enum State {
-    #[default]
-    Unopened,
-    Open(Arc<Workspace>),
-    Closed,
+    opened: OpenedOnce<Workspace>,
 }
 
 /// An open workspace; its folder is removed when the last payload is done with it.
@@ -74,7 +66,7 @@ struct Workspace {
 
 impl<'a> LocalBackend<'a> {
     pub(super) fn new(rye: &'a Rye, thread: ThreadId) -> Self {
-        Self { rye, thread, state: Mutex::default() }
+        Self { rye, thread, opened: OpenedOnce::default() }
     }
 
     /// Hands the sandbox to the thread that goes on.
@@ -83,18 +75,7 @@ impl<'a> LocalBackend<'a> {
     }
 
     fn workspace(&self) -> Result<Arc<Workspace>, BackendFault> {
-        let mut state = unpoisoned(self.state.lock());
-        match &*state {
-            State::Open(workspace) => return Ok(workspace.clone()),
-            State::Closed => {
-                let why = "the thread is over, and its sandbox closed";
-                return Err(BackendFault::new(BackendFaultKind::SandboxClosed, why));
-            }
-            State::Unopened => {}
-        }
-        let opened = Arc::new(self.open()?);
-        *state = State::Open(opened.clone());
-        Ok(opened)
+        self.opened.get(|| self.open())
     }
 
     fn open(&self) -> Result<Workspace, BackendFault> {
@@ -221,7 +202,7 @@ impl SandboxBackend for LocalBackend<'_> {
     }
 
     fn close(&self) {
-        *unpoisoned(self.state.lock()) = State::Closed;
+        self.opened.close();
     }
 }
 

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::server::{Ask, Remote, Server, apart, is_plain, soon};
+use super::server::{Remote, Server, apart, is_plain, soon, with_body, with_json};
 use crate::base::bytes::temporary_name;
 use crate::host::{AnswerPart, NetFault};
 use crate::parse::json as read_json;
@@ -113,11 +113,12 @@ impl Server<'_> {
         let begin = Instant::now();
         let ms = u64::try_from(time.as_millis()).unwrap_or(u64::MAX).max(1);
         let asked = json!({"command": script, "timeout": ms});
-        let mut ask = Ask::new("POST", "/command", begin + time).json(&asked);
-        ask.headers.push(("accept".into(), "text/event-stream".into()));
-        ask.most = EVENTS_BYTES;
+        let call = self.call(&remote.daemon, "POST", "/command", begin + time);
+        let mut call = with_json(call, &asked);
+        call.headers.push(("accept".into(), "text/event-stream".into()));
+        call.body_cap = EVENTS_BYTES;
         let mut events = Events::default();
-        let came = self.host.stream(&self.call(&remote.daemon, ask), &mut |part| match part {
+        let came = self.host.stream(&call, &mut |part| match part {
             AnswerPart::Head { status, headers } => {
                 events.begin(status, headers);
                 ControlFlow::Continue(())
@@ -151,7 +152,8 @@ impl Server<'_> {
         let Some(id) = &events.id else { return };
         let path = format!("/command?id={id}");
         apart(|until| {
-            let _ = self.answer(&remote.daemon, Ask::new("DELETE", &path, until));
+            let call = self.call(&remote.daemon, "DELETE", &path, until);
+            let _ = self.answer(&remote.daemon, &call);
         });
     }
 
@@ -175,9 +177,8 @@ impl Server<'_> {
         }
         form.extend_from_slice(format!("--{boundary}--\r\n").as_bytes());
         let kind = format!("multipart/form-data; boundary={boundary}");
-        let mut ask = Ask::new("POST", "/files/upload", soon());
-        ask.body = Some((&kind, form));
-        self.answer(&remote.daemon, ask).map(drop)
+        let call = self.call(&remote.daemon, "POST", "/files/upload", soon());
+        self.answer(&remote.daemon, &with_body(call, &kind, form)).map(drop)
     }
 
     /// The beginning of a file in a sandbox that has `size` bytes.
@@ -193,10 +194,10 @@ impl Server<'_> {
             return Ok(Vec::new());
         }
         let path = format!("/files/download?path={path}");
-        let mut ask = Ask::new("GET", &path, soon());
-        ask.headers.push(("range".into(), format!("bytes=0-{}", want - 1)));
-        ask.most = want;
-        let body = self.answer(&remote.daemon, ask)?.body;
+        let mut call = self.call(&remote.daemon, "GET", &path, soon());
+        call.headers.push(("range".into(), format!("bytes=0-{}", want - 1)));
+        call.body_cap = want;
+        let body = self.answer(&remote.daemon, &call)?.body;
         match body.len() == want {
             // Its server has the key, and may show it.
             true => Ok(self.own.bytes(&body, size > want as u64)),

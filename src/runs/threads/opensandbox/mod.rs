@@ -17,6 +17,7 @@ use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
 
+use super::backend::OpenedOnce;
 use super::local::{
     WORKSPACE_FILE_BYTES, WORKSPACE_NAMES, not_regular, not_utf8, os_error, plain, told, too_large,
     too_many, took_too_long, unwritable,
@@ -41,15 +42,7 @@ const OPEN: &str = "cd \"${TMPDIR:-/tmp}\" && mkdir -m 700 rye-thread rye-thread
 pub(super) struct OpenSandbox<'a> {
     server: Server<'a>,
     thread: ThreadId,
-    state: Mutex<State>,
-}
-
-#[derive(Default)]
-enum State {
-    #[default]
-    Unopened,
-    Open(Arc<OpenRemote>),
-    Closed,
+    opened: OpenedOnce<OpenRemote>,
 }
 
 struct OpenRemote {
@@ -87,7 +80,7 @@ struct Done {
 
 impl<'a> OpenSandbox<'a> {
     pub(super) fn new(rye: &'a Rye, settings: SandboxServer, thread: ThreadId) -> Self {
-        Self { server: Server::new(rye, settings), thread, state: Mutex::default() }
+        Self { server: Server::new(rye, settings), thread, opened: OpenedOnce::default() }
     }
 
     /// Hands the sandbox to the thread that goes on.
@@ -99,23 +92,10 @@ impl<'a> OpenSandbox<'a> {
         self.server.url()
     }
 
-    fn opened(&self) -> Result<Arc<OpenRemote>, BackendFault> {
-        let mut state = unpoisoned(self.state.lock());
-        match &*state {
-            State::Open(open) => return Ok(open.clone()),
-            State::Closed => {
-                let why = "the thread is over, and its sandbox closed";
-                return Err(BackendFault::new(BackendFaultKind::SandboxClosed, why));
-            }
-            State::Unopened => {}
-        }
+    fn open(&self) -> Result<OpenRemote, BackendFault> {
         let remote = self.server.open()?;
         match self.base(&remote) {
-            Ok(base) => {
-                let open = Arc::new(OpenRemote { remote, base, slots: Mutex::default() });
-                *state = State::Open(open.clone());
-                Ok(open)
-            }
+            Ok(base) => Ok(OpenRemote { remote, base, slots: Mutex::default() }),
             Err(fault) => {
                 self.server.end(&remote.id);
                 Err(fault)
@@ -188,15 +168,9 @@ impl<'a> OpenSandbox<'a> {
         }
         let id = &open.remote.id;
         let Some(why) = self.server.why_gone(id) else { return fault };
-        {
-            let mut state = unpoisoned(self.state.lock());
-            match &*state {
-                State::Open(known) if Arc::ptr_eq(known, open) => *state = State::Unopened,
-                // Another payload found it out.
-                _ => return gone(&why),
-            }
+        if self.opened.forget(open) {
+            self.server.end(id);
         }
-        self.server.end(id);
         gone(&why)
     }
 
@@ -305,13 +279,12 @@ impl SandboxBackend for OpenSandbox<'_> {
 
     fn dispatch(&self, payload: Payload) -> Result<PayloadResult, BackendFault> {
         let begin = Instant::now();
-        let open = self.opened()?;
+        let open = self.opened.get(|| self.open())?;
         self.on(&open, payload, begin)
     }
 
     fn close(&self) {
-        let before = std::mem::replace(&mut *unpoisoned(self.state.lock()), State::Closed);
-        if let State::Open(open) = before {
+        if let Some(open) = self.opened.close() {
             self.server.end(&open.remote.id);
         }
     }

@@ -68,28 +68,6 @@ pub(super) struct Remote {
     pub(super) daemon: Peer,
 }
 
-/// One request.
-pub(super) struct Ask<'b> {
-    pub(super) method: &'static str,
-    pub(super) path: &'b str,
-    /// A type, and bytes of it.
-    pub(super) body: Option<(&'b str, Vec<u8>)>,
-    pub(super) headers: Vec<(String, String)>,
-    /// Bytes kept of the answer.
-    pub(super) most: usize,
-    pub(super) until: Instant,
-}
-
-impl<'b> Ask<'b> {
-    pub(super) fn new(method: &'static str, path: &'b str, until: Instant) -> Self {
-        Self { method, path, body: None, headers: Vec::new(), most: ANSWER_BYTES, until }
-    }
-
-    pub(super) fn json(self, body: &Value) -> Self {
-        Self { body: Some(("application/json", body.to_string().into_bytes())), ..self }
-    }
-}
-
 /// The moment until which an answer is waited for.
 pub(super) fn soon() -> Instant {
     Instant::now() + Duration::from_millis(ANSWER_MS)
@@ -144,7 +122,8 @@ impl<'a> Server<'a> {
             "resourceLimits": {"cpu": "1", "memory": "2Gi"},
             "networkPolicy": {"defaultAction": "deny"}, "metadata": {"created-by": "rye"},
         });
-        let made = self.told(Ask::new("POST", "/sandboxes", until).json(&wanted))?;
+        let made = self.call(&self.own, "POST", "/sandboxes", until);
+        let made = self.told(&with_json(made, &wanted))?;
         let id = made.get("id").and_then(Value::as_str).filter(|id| is_plain(id));
         let id = id.ok_or_else(|| self.os_error("made a sandbox without an id"))?.to_owned();
         let opened = self.wait_until_runs(&id, made, until).and_then(|()| self.reach(&id, until));
@@ -171,7 +150,7 @@ impl<'a> Server<'a> {
                 Some(_) => self.pause(until)?,
                 None => return Err(self.os_error("does not say the state of a sandbox")),
             }
-            told = self.told(Ask::new("GET", &format!("/sandboxes/{id}"), until))?;
+            told = self.told(&self.call(&self.own, "GET", &format!("/sandboxes/{id}"), until))?;
         }
     }
 
@@ -189,7 +168,7 @@ impl<'a> Server<'a> {
     /// The daemon of a sandbox that runs, once it answers.
     fn reach(&self, id: &str, until: Instant) -> Result<Remote, BackendFault> {
         let path = format!("/sandboxes/{id}/endpoints/{DAEMON_PORT}?use_server_proxy=true");
-        let told = self.told(Ask::new("GET", &path, until))?;
+        let told = self.told(&self.call(&self.own, "GET", &path, until))?;
         let endpoint = told.get("endpoint").and_then(Value::as_str).unwrap_or_default();
         let scheme = self.origin.split(':').next().unwrap_or_default();
         let plain = endpoint.split_once("://").map_or(endpoint, |(_, plain)| plain);
@@ -214,7 +193,7 @@ impl<'a> Server<'a> {
         }
         let daemon = Peer::new(address.as_str(), headers, self.settings.key.text());
         loop {
-            match self.answer(&daemon, Ask::new("GET", "/ping", until)) {
+            match self.answer(&daemon, &self.call(&daemon, "GET", "/ping", until)) {
                 Ok(_) => return Ok(Remote { id: id.to_owned(), daemon }),
                 // Its server cannot reach it yet.
                 Err(fault) if fault.signal.is_none() && Instant::now() < until => {
@@ -228,14 +207,15 @@ impl<'a> Server<'a> {
     /// Ends a sandbox. Where that fails, the server ends it when its time is over.
     pub(super) fn end(&self, id: &str) {
         apart(|until| {
-            let _ = self.told(Ask::new("DELETE", &format!("/sandboxes/{id}"), until));
+            let path = format!("/sandboxes/{id}");
+            let _ = self.told(&self.call(&self.own, "DELETE", &path, until));
         });
     }
 
     /// Why a sandbox does not run any more; `None` if it does, or if that is not known.
     pub(super) fn why_gone(&self, id: &str) -> Option<String> {
         let path = format!("/sandboxes/{id}");
-        let answer = self.host.call(&self.call(&self.own, Ask::new("GET", &path, soon()))).ok()?;
+        let answer = self.host.call(&self.call(&self.own, "GET", &path, soon())).ok()?;
         if answer.status == 404 {
             return Some("its server does not know it any more".into());
         }
@@ -244,27 +224,29 @@ impl<'a> Server<'a> {
         OVER.contains(&state).then(|| self.own.words(&state_words(&told)))
     }
 
-    pub(super) fn call(&self, peer: &Peer, ask: Ask<'_>) -> HttpCall {
-        let mut headers = peer.headers.clone();
-        headers.extend(ask.headers);
-        let kind = ask.body.as_ref().map(|(kind, _)| (*kind).to_owned());
-        headers.extend(kind.map(|kind| ("content-type".to_owned(), kind)));
+    /// A request without a body.
+    pub(super) fn call(
+        &self,
+        peer: &Peer,
+        method: &'static str,
+        path: &str,
+        until: Instant,
+    ) -> HttpCall {
         HttpCall {
-            method: ask.method,
-            url: format!("{}{}", peer.url, ask.path),
-            headers,
-            body: ask.body.map(|(_, bytes)| Arc::from(bytes)),
-            until: ask.until,
+            method,
+            url: format!("{}{path}", peer.url),
+            headers: peer.headers.clone(),
+            body: None,
+            until,
             connect_timeout: Duration::from_millis(CONNECT_TIMEOUT_MS),
-            body_cap: ask.most,
+            body_cap: ANSWER_BYTES,
             way: self.way.clone(),
         }
     }
 
     /// The answer, if its status is a good one.
-    pub(super) fn answer(&self, peer: &Peer, ask: Ask<'_>) -> Result<HttpAnswer, BackendFault> {
-        let answer = self.host.call(&self.call(peer, ask));
-        let answer = answer.map_err(|fault| self.of_net(&fault, peer))?;
+    pub(super) fn answer(&self, peer: &Peer, call: &HttpCall) -> Result<HttpAnswer, BackendFault> {
+        let answer = self.host.call(call).map_err(|fault| self.of_net(&fault, peer))?;
         match answer.status {
             200..=299 => Ok(answer),
             status => Err(self.of_status(status, &answer.headers, &answer.body, peer)),
@@ -272,8 +254,8 @@ impl<'a> Server<'a> {
     }
 
     /// The JSON of an answer about sandboxes; null where it has none.
-    fn told(&self, ask: Ask<'_>) -> Result<Value, BackendFault> {
-        let answer = self.answer(&self.own, ask)?;
+    fn told(&self, call: &HttpCall) -> Result<Value, BackendFault> {
+        let answer = self.answer(&self.own, call)?;
         if answer.truncated {
             return Err(self.os_error("gave too large an answer"));
         }
@@ -326,6 +308,16 @@ impl<'a> Server<'a> {
         let wait = wait.map(|wait| format!("; it may be asked again in {} s", wait.as_secs()));
         self.os_error(&format!("{why}: status {status}{said}{}", wait.unwrap_or_default()))
     }
+}
+
+/// The request with a body, and its type.
+pub(super) fn with_body(mut call: HttpCall, kind: &str, body: Vec<u8>) -> HttpCall {
+    call.headers.push(("content-type".into(), kind.to_owned()));
+    HttpCall { body: Some(Arc::from(body)), ..call }
+}
+
+pub(super) fn with_json(call: HttpCall, body: &Value) -> HttpCall {
+    with_body(call, "application/json", body.to_string().into_bytes())
 }
 
 /// Does what is not cut short when this thread is asked to stop.
