@@ -23,7 +23,7 @@ const REGISTRY_PAUSE_MS: u64 = 20;
 pub(super) const NOW: &str = "strftime('%Y-%m-%dT%H:%M:%fZ', 'now')";
 
 /// The version of the tables, higher by one with each change of them.
-const VERSION: usize = 15;
+const VERSION: usize = 16;
 
 /// Amounts of money are millionths of a US dollar. A `place` says where a process runs, as `Place`.
 const TABLES: &str = "
@@ -91,8 +91,19 @@ const TABLES: &str = "
         -- Receipts that are signed and not written yet, as `DueReceipts`.
         receipts TEXT,
         -- The thread that goes on for one that is continued.
-        continued_by TEXT
+        continued_by TEXT,
+        -- The node that runs it, as JSON.
+        remote TEXT
     ) STRICT;
+    -- The caller that asked this node for a run.
+    CREATE TABLE served (
+        run TEXT PRIMARY KEY,
+        caller TEXT NOT NULL,
+        -- What it asked for beside the item, and what came of that, as JSON.
+        asked TEXT NOT NULL,
+        made TEXT
+    ) STRICT;
+    CREATE INDEX served_caller ON served (caller);
     CREATE INDEX run_state ON run (state);
     CREATE INDEX run_parent ON run (parent);
     CREATE INDEX run_process ON run (state) WHERE pid IS NOT NULL;

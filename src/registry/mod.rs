@@ -8,7 +8,8 @@
 //! `ledger.rs` threads and what they use, `thread_row.rs` one as it stands ·
 //! `waiting_threads.rs` those that wait for a person ·
 //! `run_row.rs` a run as it stands, `run_state.rs` its state ·
-//! `queue.rs` runs in processes of their own · `reaper.rs` runs whose process is gone ·
+//! `queue.rs` runs in processes of their own · `served.rs` runs for and on other machines ·
+//! `reaper.rs` runs whose process is gone ·
 //! `continued.rs` one in whose place another goes on ·
 //! `threads_above.rs` which of them stand above a process ·
 //! `stops.rs` who was asked to stop ·
@@ -34,6 +35,7 @@ mod reaper;
 mod requests;
 mod run_row;
 mod run_state;
+mod served;
 mod snippets;
 mod stops;
 mod thread_row;
@@ -53,6 +55,7 @@ pub(crate) use requests::{
 };
 pub(crate) use run_row::{AnyRun, RunRow};
 pub(crate) use run_state::RunState;
+pub(crate) use served::{NewServed, Served, ServedClaim, ServedRuns};
 #[cfg(feature = "code")]
 pub(crate) use snippets::{
     Question, WaitingSnippet, WaitingTool, begin_snippet, unclaim_snippet, verdicts_of,

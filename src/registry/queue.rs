@@ -88,7 +88,7 @@ impl DetachedRuns<'_> {
     pub(crate) fn admit(&mut self, new: &NewDetached<'_>) -> Result<Admission, RegistryError> {
         let path = self.registry.path.clone();
         let own = alive::hold(&path, new.id).0;
-        let admitted = self.in_one_quick_step(|step| {
+        let admitted = in_one_quick_step(self.registry, |step| {
             reap(step)?;
             let (running, waiting) = (running(step)?, waiting(step, i64::MAX)?);
             let is_free = running < new.places && !has_next(step, running, i64::MAX)?;
@@ -285,22 +285,22 @@ impl DetachedRuns<'_> {
         let found = self.registry.db.query_row(sql, [request], |row| row.get(0)).optional();
         found.map_err(|error| self.registry.fail(error))
     }
+}
 
-    /// One step that every other process knows of at once, and which is on the disk only with the
-    /// next one: for what means nothing once the machine was started anew.
-    fn in_one_quick_step<R>(
-        &mut self,
-        act: impl FnOnce(&Connection) -> rusqlite::Result<R>,
-    ) -> Result<R, RegistryError> {
-        let sync = |registry: &Registry, how: &str| {
-            let set = registry.db.pragma_update(None, "synchronous", how);
-            set.map_err(|error| registry.fail(error))
-        };
-        sync(self.registry, "normal")?;
-        let result = self.registry.in_one_step(act);
-        sync(self.registry, "full")?;
-        result
-    }
+/// One step that every other process knows of at once, and which is on the disk only with the
+/// next one: for what means nothing once the machine was started anew.
+pub(super) fn in_one_quick_step<R>(
+    registry: &mut Registry,
+    act: impl FnOnce(&Connection) -> rusqlite::Result<R>,
+) -> Result<R, RegistryError> {
+    let sync = |registry: &Registry, how: &str| {
+        let set = registry.db.pragma_update(None, "synchronous", how);
+        set.map_err(|error| registry.fail(error))
+    };
+    sync(registry, "normal")?;
+    let result = registry.in_one_step(act);
+    sync(registry, "full")?;
+    result
 }
 
 /// Ends a run that waits, as part of a step; false where it does not.
@@ -319,7 +319,7 @@ fn end_waiting_in(
     Ok(waits)
 }
 
-fn write_end(step: &Connection, id: &str, end: DetachedEnd<'_>) -> rusqlite::Result<()> {
+pub(super) fn write_end(step: &Connection, id: &str, end: DetachedEnd<'_>) -> rusqlite::Result<()> {
     step.execute(
         "UPDATE run SET state = ?2, code = ?3, ended_at = ?4, report = ?5, stop_asked_at = NULL,
          request = coalesce(?6, request), pid = NULL, start = NULL, place = NULL WHERE id = ?1",

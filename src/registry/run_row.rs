@@ -36,15 +36,17 @@ pub(crate) struct RunRow {
     pub(crate) report: Option<String>,
     /// The thread that goes on for one that is continued.
     pub(crate) continued_by: Option<String>,
+    /// The node that runs it, as JSON.
+    pub(crate) remote: Option<String>,
 }
 
 /// The columns of a run, for [`RunRow::read`].
 const COLUMNS: &str = "run.id, run.parent, run.item, run.base, run.state, run.code, \
     run.asked_at, run.started_at, run.ended_at, run.pid, run.start, run.place, \
-    run.places IS NOT NULL, run.request, run.continued_by";
+    run.places IS NOT NULL, run.request, run.continued_by, run.remote";
 
 /// The number of [`COLUMNS`] with the report.
-const COUNT: usize = 16;
+const COUNT: usize = 17;
 
 impl RunRow {
     pub(super) fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
@@ -64,7 +66,8 @@ impl RunRow {
             is_detached: row.get(12)?,
             request: row.get(13)?,
             continued_by: row.get(14)?,
-            report: row.get(15)?,
+            remote: row.get(15)?,
+            report: row.get(16)?,
         })
     }
 

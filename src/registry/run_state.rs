@@ -22,7 +22,7 @@ pub(crate) enum RunState {
 }
 
 impl RunState {
-    const ALL: [Self; 8] = [
+    pub(crate) const ALL: [Self; 8] = [
         Self::Created,
         Self::Running,
         Self::Waiting,

@@ -1,0 +1,343 @@
+//! Runs whose other half is on another machine: those that a node serves to a caller, and those
+//! that a caller asked a node for (remote 3, 4).
+
+use rusqlite::{OptionalExtension, Row, params};
+
+use super::alive;
+use super::db::Registry;
+use super::error::RegistryError;
+use super::process_id::place_of;
+use super::queue::{DetachedEnd, in_one_quick_step, write_end};
+use super::run_state::RunState;
+
+/// Served runs of tools that are kept with their reports once they ended; the oldest go.
+const SERVED_KEPT: u64 = 4_000;
+
+/// So many runs end between two looks for those to forget.
+const FORGET_EVERY: i64 = 256;
+
+/// A run of this process for a caller, or one that a node is asked for.
+#[derive(Debug)]
+pub(crate) struct NewServed<'a> {
+    pub(crate) id: &'a str,
+    /// `tool` or `directive`.
+    pub(crate) kind: &'a str,
+    pub(crate) item: &'a str,
+    /// The folder that holds the `.ai` of its record.
+    pub(crate) base: &'a str,
+    pub(crate) asked_at: &'a str,
+}
+
+/// The result of a caller's claim of an id.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ServedClaim {
+    /// Its run may begin.
+    New,
+    /// The caller asked for this run before.
+    Known,
+    /// Another caller's run, or a run of this machine, has the id.
+    Taken,
+}
+
+/// A run that a caller asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Served {
+    pub(crate) caller: String,
+    /// The rest of its request, beside the item, as JSON.
+    pub(crate) asked: String,
+    /// The outputs and the receipt of the run, as JSON.
+    pub(crate) made: Option<String>,
+}
+
+/// Runs whose other half is on another machine.
+pub(crate) struct ServedRuns<'a> {
+    registry: &'a mut Registry,
+}
+
+impl<'a> ServedRuns<'a> {
+    pub(crate) fn new(registry: &'a mut Registry) -> Self {
+        Self { registry }
+    }
+}
+
+impl ServedRuns<'_> {
+    /// Gives an id to a caller, once, with what it asked for beside the item; registers the run if
+    /// this process carries it out. Where the machine loses its power, it is as if it had not been
+    /// asked.
+    ///
+    /// # Errors
+    /// `registry.io`
+    pub(crate) fn claim(
+        &mut self,
+        id: &str,
+        (caller, asked): (&str, &str),
+        run: Option<&NewServed<'_>>,
+    ) -> Result<ServedClaim, RegistryError> {
+        let held = run.map(|_| alive::hold(&self.registry.path, id));
+        let own = held.and_then(|(own, _)| own);
+        let claimed = in_one_quick_step(self.registry, |step| {
+            let owner = "SELECT caller FROM served WHERE run = ?1";
+            let owner = step.query_row(owner, [id], |row| row.get::<_, String>(0)).optional()?;
+            if let Some(owner) = owner {
+                return Ok(if owner == caller { ServedClaim::Known } else { ServedClaim::Taken });
+            }
+            let known = step.query_row("SELECT 1 FROM run WHERE id = ?1", [id], |_| Ok(()));
+            if known.optional()?.is_some() {
+                return Ok(ServedClaim::Taken);
+            }
+            let sql = "INSERT INTO served (run, caller, asked) VALUES (?1, ?2, ?3)";
+            step.execute(sql, [id, caller, asked])?;
+            if let Some(new) = run {
+                step.execute(
+                    "INSERT INTO run (id, kind, item, base, state, asked_at, started_at, pid,
+                     start, place) VALUES (?1, ?2, ?3, ?4, 'running', ?5, ?5, ?6, ?7, ?8)",
+                    params![
+                        new.id,
+                        new.kind,
+                        new.item,
+                        new.base,
+                        new.asked_at,
+                        own.map(|own| own.pid),
+                        own.map(|own| own.start),
+                        place_of(own),
+                    ],
+                )?;
+            }
+            Ok(ServedClaim::New)
+        });
+        let is_new = held.is_some_and(|(_, is_new)| is_new);
+        if is_new && !matches!(claimed, Ok(ServedClaim::New)) {
+            alive::release(&self.registry.path, id);
+        }
+        claimed
+    }
+
+    /// Gives an id back whose run was refused before it was registered; false where it was not.
+    ///
+    /// # Errors
+    /// `registry.io`
+    pub(crate) fn unclaim(&mut self, id: &str) -> Result<bool, RegistryError> {
+        in_one_quick_step(self.registry, |step| {
+            let sql = "DELETE FROM served WHERE run = ?1 AND run NOT IN (SELECT id FROM run)";
+            Ok(step.execute(sql, [id])? == 1)
+        })
+    }
+
+    /// Gives an id back whose run did not begin, with the run.
+    ///
+    /// # Errors
+    /// `registry.io`
+    pub(crate) fn withdraw(&mut self, id: &str) -> Result<(), RegistryError> {
+        in_one_quick_step(self.registry, |step| {
+            step.execute("DELETE FROM run WHERE id = ?1 AND places IS NULL", [id])?;
+            step.execute("DELETE FROM served WHERE run = ?1", [id]).map(drop)
+        })
+        .inspect(|()| alive::release(&self.registry.path, id))
+    }
+
+    /// The run whose id ends with this text.
+    ///
+    /// # Errors
+    /// `registry.io`
+    pub(crate) fn ending_with(&self, end: &str) -> Result<Option<String>, RegistryError> {
+        let sql = "SELECT run FROM served WHERE run = ?1 OR substr(run, -36) = ?1 LIMIT 1";
+        let found = self.registry.db.query_row(sql, [end], |row| row.get(0)).optional();
+        found.map_err(|error| self.registry.fail(error))
+    }
+
+    /// The caller whose run it is, what it asked for beside the item, and what came of that once
+    /// it is written.
+    ///
+    /// # Errors
+    /// `registry.io`
+    pub(crate) fn find(&self, id: &str) -> Result<Option<Served>, RegistryError> {
+        let sql = "SELECT caller, asked, made FROM served WHERE run = ?1";
+        let read = |row: &Row<'_>| {
+            Ok(Served { caller: row.get(0)?, asked: row.get(1)?, made: row.get(2)? })
+        };
+        let found = self.registry.db.query_row(sql, [id], read).optional();
+        found.map_err(|error| self.registry.fail(error))
+    }
+
+    /// Writes what came of a run beside its report.
+    ///
+    /// # Errors
+    /// `registry.io`
+    pub(crate) fn made(&mut self, id: &str, made: &str) -> Result<(), RegistryError> {
+        self.registry.in_one_step(|step| {
+            step.execute("UPDATE served SET made = ?2 WHERE run = ?1", [id, made]).map(drop)
+        })
+    }
+
+    /// The newest runs of a caller, at most so many; the oldest of them first.
+    ///
+    /// # Errors
+    /// `registry.io`
+    pub(crate) fn ids_of(&self, caller: &str, most: u64) -> Result<Vec<String>, RegistryError> {
+        let read = || -> rusqlite::Result<Vec<String>> {
+            let sql = "SELECT run FROM served JOIN run ON run.id = served.run WHERE caller = ?1
+                       ORDER BY run.rowid DESC LIMIT ?2";
+            let mut query = self.registry.db.prepare(sql)?;
+            query.query_map(params![caller, most], |row| row.get(0))?.collect()
+        };
+        let mut ids = read().map_err(|error| self.registry.fail(error))?;
+        ids.reverse();
+        Ok(ids)
+    }
+
+    /// Writes how such a run ended, or that it waits for a person; also of one that was never
+    /// registered.
+    ///
+    /// # Errors
+    /// `registry.io`
+    pub(crate) fn end(
+        &mut self,
+        new: &NewServed<'_>,
+        end: DetachedEnd<'_>,
+    ) -> Result<(), RegistryError> {
+        let id = new.id;
+        in_one_quick_step(self.registry, |step| {
+            step.execute(
+                "INSERT OR IGNORE INTO run (id, kind, item, base, state, asked_at)
+                 VALUES (?1, ?2, ?3, ?4, 'running', ?5)",
+                params![id, new.kind, new.item, new.base, new.asked_at],
+            )?;
+            write_end(step, id, end)?;
+            let row = "SELECT rowid FROM run WHERE id = ?1";
+            let row = step.query_row(row, [id], |row| row.get::<_, i64>(0)).optional()?;
+            if row.is_none_or(|row| row % FORGET_EVERY != 0) {
+                return Ok(());
+            }
+            step.execute(
+                "DELETE FROM run WHERE places IS NULL AND pid IS NULL AND receipts IS NULL
+                     AND state NOT IN ('created', 'running', 'waiting')
+                     AND id IN (SELECT run FROM served) AND id NOT IN (SELECT run FROM thread)
+                     AND rowid <= (SELECT max(rowid) FROM run) - ?1",
+                [SERVED_KEPT],
+            )?;
+            let sql = "DELETE FROM served WHERE run NOT IN (SELECT id FROM run)
+                           AND rowid <= (SELECT max(rowid) FROM served) - ?1";
+            step.execute(sql, [SERVED_KEPT]).map(drop)
+        })
+        .inspect(|()| alive::release(&self.registry.path, id))
+    }
+
+    /// Registers a run that a node is asked for; `remote` is the node, as JSON.
+    ///
+    /// # Errors
+    /// `registry.io`
+    pub(crate) fn ask(&mut self, new: &NewServed<'_>, remote: &str) -> Result<(), RegistryError> {
+        self.registry.in_one_step(|step| {
+            step.execute(
+                "INSERT INTO run (id, kind, item, base, state, asked_at, remote)
+                 VALUES (?1, ?2, ?3, ?4, 'running', ?5, ?6)",
+                params![new.id, new.kind, new.item, new.base, new.asked_at, remote],
+            )
+            .map(drop)
+        })
+    }
+
+    /// Writes what a node says of such a run; one that ended stays as it is.
+    ///
+    /// # Errors
+    /// `registry.io`
+    pub(crate) fn said(
+        &mut self,
+        id: &str,
+        state: RunState,
+        code: Option<&str>,
+        ended_at: Option<&str>,
+        report: Option<&str>,
+    ) -> Result<(), RegistryError> {
+        self.registry.in_one_step(|step| {
+            step.execute(
+                "UPDATE run SET state = ?2, code = ?3, ended_at = ?4, report = coalesce(?5, report)
+                 WHERE id = ?1 AND remote IS NOT NULL
+                 AND state IN ('created', 'running', 'waiting')",
+                params![id, state, code, ended_at, report],
+            )
+            .map(drop)
+        })
+    }
+
+    /// Forgets a run that the node refused.
+    ///
+    /// # Errors
+    /// `registry.io`
+    pub(crate) fn refused(&mut self, id: &str) -> Result<(), RegistryError> {
+        self.registry.in_one_step(|step| {
+            let sql = "DELETE FROM run WHERE id = ?1 AND remote IS NOT NULL AND report IS NULL";
+            step.execute(sql, [id]).map(drop)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{NewServed, ServedClaim, ServedRuns};
+    use crate::registry::{AnyRun, DetachedEnd, Registry, RunState};
+
+    fn new(id: &str) -> NewServed<'_> {
+        NewServed { id, kind: "tool", item: "tool:a/b", base: "/", asked_at: "x" }
+    }
+
+    const END: DetachedEnd<'static> = DetachedEnd {
+        state: RunState::Completed,
+        code: None,
+        at: "y",
+        report: "{}",
+        receipts: None,
+        request: None,
+    };
+
+    #[test]
+    fn an_id_is_one_callers_alone_and_begins_once() {
+        let home = tempfile::tempdir().unwrap();
+        let mut registry = Registry::open(home.path()).unwrap();
+        let mut claim = |id: &str, caller: &str| {
+            ServedRuns::new(&mut registry).claim(id, (caller, "{}"), Some(&new(id))).unwrap()
+        };
+        assert_eq!(claim("one", "a"), ServedClaim::New);
+        assert_eq!(claim("one", "a"), ServedClaim::Known);
+        assert_eq!(claim("one", "b"), ServedClaim::Taken);
+        let row = AnyRun::find(&mut registry, "one").unwrap().unwrap();
+        assert_eq!(row.state, RunState::Running, "it runs on after the second claim");
+        assert!(!ServedRuns::new(&mut registry).unclaim("one").unwrap(), "it has a row");
+        ServedRuns::new(&mut registry).end(&new("one"), END).unwrap();
+        let row = AnyRun::find(&mut registry, "one").unwrap().unwrap();
+        assert_eq!((row.state, row.report.as_deref()), (RunState::Completed, Some("{}")));
+        // A run of this machine keeps its id.
+        ServedRuns::new(&mut registry).ask(&new("own"), "{}").unwrap();
+        assert_eq!(
+            ServedRuns::new(&mut registry).claim("own", ("a", "{}"), None).unwrap(),
+            ServedClaim::Taken
+        );
+        // One that did not begin leaves nothing.
+        assert_eq!(
+            ServedRuns::new(&mut registry).claim("two", ("a", "{}"), None).unwrap(),
+            ServedClaim::New
+        );
+        assert!(ServedRuns::new(&mut registry).unclaim("two").unwrap());
+        assert_eq!(ServedRuns::new(&mut registry).find("two").unwrap(), None);
+        assert_eq!(ServedRuns::new(&mut registry).ids_of("a", 9).unwrap(), ["one"]);
+    }
+
+    #[test]
+    fn the_word_of_a_node_changes_no_run_that_ended_and_none_of_this_machine() {
+        let home = tempfile::tempdir().unwrap();
+        let mut registry = Registry::open(home.path()).unwrap();
+        ServedRuns::new(&mut registry).ask(&new("far"), "{}").unwrap();
+        ServedRuns::new(&mut registry).claim("near", ("a", "{}"), Some(&new("near"))).unwrap();
+        let state =
+            |registry: &mut Registry, id: &str| AnyRun::find(registry, id).unwrap().unwrap().state;
+        for id in ["far", "near"] {
+            ServedRuns::new(&mut registry)
+                .said(id, RunState::Completed, None, Some("y"), Some("{}"))
+                .unwrap();
+        }
+        assert_eq!(state(&mut registry, "far"), RunState::Completed);
+        assert_eq!(state(&mut registry, "near"), RunState::Running);
+        ServedRuns::new(&mut registry).said("far", RunState::Running, None, None, None).unwrap();
+        assert_eq!(state(&mut registry, "far"), RunState::Completed);
+    }
+}
