@@ -10,12 +10,12 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::error::TrustError;
-use super::own_file::{OwnFile, write_own};
+use super::own_file::{OwnFile, toml_comment, write_own};
 use super::project::{check_nameable, record_id};
 use super::store::TrustStore;
 use crate::base::{Address, Timestamp};
 use crate::id::ItemId;
-use crate::signature::KeyPair;
+use crate::signature::{KeyPair, without_line};
 use crate::space::{ProjectIdentity, Root};
 
 /// The folder of the records about programs and version files, below `config/keys`.
@@ -208,12 +208,7 @@ impl TrustStore<'_> {
         &self,
         id: &ItemId,
     ) -> Result<Option<T>, Arc<TrustError>> {
-        let Some(user) = self.user() else { return Ok(None) };
-        // Usually there is no such record, and then no key is read.
-        let Some(file) = OwnFile::find(user, id, "toml").map_err(Arc::new)? else {
-            return Ok(None);
-        };
-        let text = file.verified_text(self.active_own_key()?, self.now()).map_err(Arc::new)?;
+        let text = own_text(self, id)?;
         let parse = |text: String| {
             toml::from_str(&text).map_err(|e| TrustError::Unreadable {
                 path: format!(".ai/config/{id}.toml"),
@@ -290,6 +285,25 @@ fn write(
     let id = named.ok_or(TrustError::NotFound { what: "no record can be named".into() })?;
     let body = toml::to_string(record).map_err(|e| TrustError::NotFound { what: e.to_string() })?;
     write_own(user, &id, &body, pair, now).map(|_| ())
+}
+
+/// The text of `config/<id>.toml` of the user space, which your own key must have signed,
+/// without its signature line.
+///
+/// # Errors
+/// `verify.trust_unreadable`
+pub(crate) fn own_text(
+    trust: &TrustStore<'_>,
+    id: &ItemId,
+) -> Result<Option<String>, Arc<TrustError>> {
+    let Some(user) = trust.user() else { return Ok(None) };
+    // Usually there is no such record, and then no key is read.
+    let Some(file) = OwnFile::find(user, id, "toml").map_err(Arc::new)? else {
+        return Ok(None);
+    };
+    let text = file.verified_text(trust.active_own_key()?, trust.now()).map_err(Arc::new)?;
+    let bare = |text: String| without_line(text.as_bytes(), &toml_comment());
+    Ok(text.map(|text| String::from_utf8(bare(text)).expect("a line of a text was taken out")))
 }
 
 #[cfg(test)]

@@ -15,11 +15,13 @@
 //!
 //! Start at `store.rs`. `scope.rs` is what a key may sign, `document.rs` is what says whom you
 //! believe, `project.rs` the accepted projects, `policy.rs` what else the person decided,
-//! `allowed.rs` what they let in by name, `dev_key.rs` the key of work in hand,
+//! `allowed.rs` what they let in by name, `caller.rs` who may ask this node,
+//! `dev_key.rs` the key of work in hand,
 //! `rotate.rs` another own key.
 
 mod allowed;
 mod approval;
+mod caller;
 mod dev_key;
 mod document;
 mod error;
@@ -41,9 +43,10 @@ mod unfinished_rotation;
 
 pub(crate) use allowed::{
     BACKENDS, BackendIdentity, DEPS, FileIdentity, INTERPRETERS, PROVIDERS, Permit,
-    ProviderIdentity, allow_backend, allow_deps, allow_file, allow_provider,
+    ProviderIdentity, allow_backend, allow_deps, allow_file, allow_provider, own_text,
 };
 pub(crate) use approval::{ApprovedItem, ProjectApproval, approval, approve, signed_at};
+pub(crate) use caller::{CallerScope, NodeCaller, forget_guest};
 pub(crate) use dev_key::{DEV_OWNER, DevKey, DevRecord};
 pub(crate) use document::{DocumentFault, TrustDocument};
 pub(crate) use error::{

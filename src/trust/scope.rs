@@ -27,6 +27,8 @@ pub(crate) enum OutOfScope {
     NotListed,
     #[error("its trust document names other projects")]
     Elsewhere,
+    #[error("the caller that sent it may not send items of that key, or of that kind")]
+    NotOfCaller,
 }
 
 impl OutOfScope {

@@ -12,7 +12,7 @@ use crate::signature::{
 };
 use crate::space::{FileTypes, ProjectIdentity, awaits_publisher, shipped};
 use crate::trace::{Event, Sink, Warning};
-use crate::trust::{KeyStatus, TrustError, TrustStore};
+use crate::trust::{KeyStatus, NodeCaller, OutOfScope, TrustError, TrustStore};
 
 /// True if `RYE_DEV_MODE` is exactly `1` (core 5.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -109,10 +109,18 @@ impl<'a> Verifier<'a> {
         self.trust.accepts(project).map_err(|e| unreadable(&e))
     }
 
+    /// The caller of this node that sent what the project's folder holds.
+    fn guest(&self) -> Result<Option<NodeCaller>, Reason> {
+        let Some(project) = self.project else { return Ok(None) };
+        NodeCaller::that_sent(self.trust, project).map_err(|e| unreadable(&e))
+    }
+
     /// Says whether the line's key may sign here. The project, revocations, the key, its scope and
     /// its time are checked in this order.
     fn may_sign(&self, line: &SigLine) -> Result<(PublicKey, WhoSigned), Reason> {
-        if self.found.space == Space::Project && !self.accepted()? {
+        let is_foreign = self.found.space == Space::Project && !self.accepted()?;
+        let guest = if is_foreign { self.guest()? } else { None };
+        if is_foreign && guest.is_none() {
             return Err(Reason::ProjectNotAccepted);
         }
         // A revocation counts whatever else is known of the key, also if it was never trusted.
@@ -137,7 +145,9 @@ impl<'a> Verifier<'a> {
             }
             // If dev keys do not count here, that is the reason, whatever else is wrong with the
             // key.
-            KeyStatus::Dev(_) if self.trust.refuses_dev_keys() => return Err(Reason::DevSignature),
+            KeyStatus::Dev(_) if self.trust.refuses_dev_keys() || guest.is_some() => {
+                return Err(Reason::DevSignature);
+            }
             KeyStatus::Dev(delegate) => {
                 let owner = self.trust.owner(line.key);
                 let signer = WhoSigned { owner, dev_for: Some(delegate.by) };
@@ -147,6 +157,9 @@ impl<'a> Verifier<'a> {
             KeyStatus::Unknown => return Err(Reason::Untrusted),
         };
         let (item, space, embedded) = (&self.found.item, self.found.space, self.found.embedded);
+        if guest.is_some_and(|caller| !caller.may_send(line.key, item)) {
+            return Err(Reason::OutOfScope { why: OutOfScope::NotOfCaller });
+        }
         let scope = self.trust.out_of_scope(line.key, item, space, embedded, self.project);
         if let Some(why) = scope.map_err(|e| unreadable(&e))? {
             return Err(Reason::OutOfScope { why });

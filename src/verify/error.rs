@@ -317,8 +317,7 @@ impl Diagnose for Refused {
                 )
             }
             Reason::Legacy => format!("read the file; if you want it, run `rye sign {item}`"),
-            Reason::ProjectNotAccepted => review.into(),
-            Reason::Untrusted => review.into(),
+            Reason::ProjectNotAccepted | Reason::Untrusted => review.into(),
             Reason::TrustUnreadable { help, .. } => help.clone(),
             Reason::ExampleKey => {
                 "sign with a key of your own: `rye keys generate`, then `rye sign`".into()
@@ -337,8 +336,9 @@ impl Diagnose for Refused {
                         claim.key
                     )
                 }
-                Some(claim) if *why == OutOfScope::Elsewhere => {
-                    format!("to let the key sign here too, run `rye trust accept {}`", claim.key)
+                Some(claim) if *why == OutOfScope::Elsewhere => here_too("trust accept", claim.key),
+                Some(claim) if *why == OutOfScope::NotOfCaller => {
+                    here_too("node authorize … --signers", claim.key)
                 }
                 Some(claim) => {
                     format!("see what the key may sign with `rye trust show {}`", claim.key)
@@ -474,4 +474,8 @@ impl Reason {
             Self::Dependency { .. } => VERIFY_DEPENDENCY,
         }
     }
+}
+
+fn here_too(verb: &str, key: Fingerprint) -> String {
+    format!("to let the key sign here too, run `rye {verb} {key}`")
 }

@@ -285,6 +285,13 @@ fn parts_folder<'s>(
     Ok(open.map(|open| (open, own)))
 }
 
+/// The path of the folder that the listed files of a source begin at, below the folder that holds
+/// `.ai`.
+pub(crate) fn parts_path(source: &Source) -> String {
+    let path = path_below_base(source.item(), source.ext());
+    source.parts_root().folder(&path, source.space()).unwrap_or_default().to_owned()
+}
+
 impl Source {
     /// See [`parts_folder`].
     ///

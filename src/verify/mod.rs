@@ -30,7 +30,7 @@ pub(crate) use error::{
 };
 #[cfg(feature = "lsp")]
 pub(crate) use error::{VERIFY_LEGACY, VERIFY_MOVED};
-pub(crate) use listed_files::{FileList, PartFinding, PartsRoot, path_below_base};
+pub(crate) use listed_files::{FileList, PartFinding, PartsRoot, parts_path, path_below_base};
 pub(crate) use source::{Integrity, Source};
 pub(crate) use stage::{SignError, SignWith, SignedFile, digest_to_sign, stage};
 
@@ -40,10 +40,11 @@ pub(crate) use crate::signature::{
     without_line,
 };
 pub(crate) use crate::trust::{
-    AcceptedProject, AllowedRoot, BACKENDS, BackendIdentity, DEPS, DEV_OWNER, DevKey, DevRecord,
-    DocumentFault, FileIdentity, INTERPRETERS, KeyError, KeyProblem, KeyScope, KeyStatus,
-    NamedKeys, OutOfScope, OwnKeys, PROVIDERS, Permit, Proposal, ProviderIdentity, Revocation,
-    TrustDocument, TrustError, TrustStore, allow_backend, allow_deps, allow_file, allow_provider,
-    check_own_config, proposals, record_id, relative, remove_own, rotate, write_own,
+    AcceptedProject, AllowedRoot, BACKENDS, BackendIdentity, CallerScope, DEPS, DEV_OWNER, DevKey,
+    DevRecord, DocumentFault, FileIdentity, INTERPRETERS, KeyError, KeyProblem, KeyScope,
+    KeyStatus, NamedKeys, NodeCaller, OutOfScope, OwnKeys, PROVIDERS, Permit, Proposal,
+    ProviderIdentity, Revocation, TrustDocument, TrustError, TrustStore, allow_backend, allow_deps,
+    allow_file, allow_provider, check_own_config, own_text, proposals, record_id, relative,
+    remove_own, rotate, write_own,
 };
 pub(crate) use crate::trust::{ApprovedItem, ProjectApproval, approval, approve, signed_at};
