@@ -27,6 +27,7 @@ mod item_rules;
 mod knowledge;
 mod outline;
 mod reach;
+mod remote_files;
 mod rename;
 mod signed_before;
 mod tool;
@@ -41,6 +42,7 @@ pub(crate) use item_rules::{Finding, Severity, check_for_signing, is_snake_case}
 pub(crate) use knowledge::Knowledge;
 pub(crate) use outline::{Outline, outline};
 pub(crate) use reach::{DeclaredReach, Risk, RiskBasis, RiskLink, RiskTier};
+pub(crate) use remote_files::RemoteFiles;
 pub(crate) use rename::{Naming, places, renamed, replaced_where};
 pub(crate) use signed_before::{MADE_OF_SKILL, SIGNED_BEFORE, signed_before};
 #[cfg(feature = "code")]

@@ -8,7 +8,7 @@ use super::context::{DirectiveContext, context};
 use super::element::{Element, File};
 use super::fence::{Layout, cut};
 use super::inputs::{DirectiveOutput, Input, inputs, outputs};
-use super::metadata::{Model, child, limits, line, model};
+use super::metadata::{Model, child, limits, line, model, remote};
 use super::permissions::{Acknowledged, acknowledged, capabilities};
 use crate::base::limits::DATA_DEPTH;
 use crate::base::text::{Position, PositionFinder, near, position};
@@ -16,9 +16,10 @@ use crate::diagnostic::Diagnose;
 use crate::id::{IdError, ItemId};
 use crate::parse::data::{plain, too_deep};
 use crate::parse::error::{PARSE_DIRECTIVE, PARSE_XML, ParseFault};
+use crate::parse::remote_files::RemoteFiles;
 
 /// The elements that `<metadata>` may have (core 6.2).
-pub(crate) const METADATA: [&str; 11] = [
+pub(crate) const METADATA: [&str; 12] = [
     "description",
     "category",
     "author",
@@ -30,6 +31,7 @@ pub(crate) const METADATA: [&str; 11] = [
     "cost",
     "acknowledge",
     "tags",
+    "remote",
 ];
 
 /// The declarations of a directive, and its instructions for an agent.
@@ -55,6 +57,8 @@ pub(crate) struct Directive {
     /// parent count then.
     pub(crate) permissions: Option<Vec<String>>,
     pub(crate) acknowledged: Vec<Acknowledged>,
+    /// The files of the project that go with a remote run, and come back.
+    pub(crate) remote: RemoteFiles,
     pub(crate) context: DirectiveContext,
     /// `<hooks>` and `<cost>` as written, for other readers.
     pub(crate) hooks: Option<String>,
@@ -169,6 +173,8 @@ impl Directive {
             limits: child(metadata, "limits")?.map(limits).transpose()?,
             permissions: permissions.map(capabilities).transpose()?,
             acknowledged: risks,
+            remote: child(metadata, "remote")?
+                .map_or_else(|| Ok(RemoteFiles::default()), remote)?,
             context: child(metadata, "context")?
                 .map_or_else(|| Ok(DirectiveContext::default()), context)?,
             hooks: raw("hooks")?,

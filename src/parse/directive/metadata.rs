@@ -10,6 +10,7 @@ use crate::base::text::escape_line;
 use crate::base::time::{TIME_FORMS, time_from_text};
 use crate::parse::data::decimal;
 use crate::parse::error::ParseFault;
+use crate::parse::remote_files::{RemoteFiles, checked};
 
 /// The model that a thread of the directive asks for.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -56,6 +57,24 @@ pub(super) fn line(
 ) -> Result<Option<String>, ParseFault> {
     let Some(child) = child(metadata, name)? else { return Ok(None) };
     Ok(Some(child.line()?).filter(|line| !line.is_empty()))
+}
+
+/// `<remote>` with an `<input>` for each pattern of files that go, and an `<output>` for each of
+/// files that come back.
+pub(super) fn remote(element: Element<'_>) -> Result<RemoteFiles, ParseFault> {
+    let (mut inputs, mut outputs) = (Vec::new(), Vec::new());
+    for child in element.children() {
+        match child.name() {
+            "input" => inputs.push(child.line()?),
+            "output" => outputs.push(child.line()?),
+            other => {
+                let why = format!("`<remote>` has no `<{}>`", escape_line(other));
+                return Err(child.fault(why));
+            }
+        }
+    }
+    let checked = |patterns, key: &str| checked(patterns, key).map_err(|why| element.fault(why));
+    Ok(RemoteFiles { inputs: checked(inputs, "input")?, outputs: checked(outputs, "output")? })
 }
 
 /// The one child of that name.

@@ -23,6 +23,7 @@ use crate::host::Service;
 use crate::id::{IdError, ItemId, Pattern};
 use crate::parse::error::{PARSE_DUPLICATE_METADATA, PARSE_METADATA, ParseFault};
 use crate::parse::outline::texts;
+use crate::parse::remote_files::{self, RemoteFiles};
 use crate::space::HeaderStyle;
 use crate::verify::{FileList, PartsRoot};
 
@@ -69,6 +70,7 @@ pub(super) const KEYS: &[&str] = &[
     "child_constraints",
     "allowed_threads",
     "allowed_targets",
+    "remote",
     "exec_files",
     "tags",
     "notes",
@@ -120,6 +122,8 @@ pub(crate) struct Tool {
     pub(crate) outputs: Option<Vec<Port>>,
     pub(crate) allowed_threads: Option<Vec<String>>,
     pub(crate) allowed_targets: Option<Vec<String>>,
+    /// The files of the project that go with a remote run, and come back.
+    pub(crate) remote: RemoteFiles,
     pub(crate) effects: Option<String>,
     /// The tools that a saved snippet may call.
     pub(crate) calls: Vec<Pattern>,
@@ -237,6 +241,7 @@ impl Tool {
             outputs: ports(&fields, "outputs", false)?,
             allowed_threads: fields.strings("allowed_threads")?,
             allowed_targets: fields.strings("allowed_targets")?,
+            remote: remote(&fields)?,
             effects: fields.string("effects")?,
             calls,
             examples,
@@ -251,6 +256,17 @@ fn executor(fields: &Fields<'_>) -> Result<Option<ItemId>, ParseFault> {
     let Some(text) = fields.string("executor_id")? else { return Ok(None) };
     let fault = |error: IdError| ParseFault::new(error.code(), format!("`/executor_id`: {error}"));
     text.parse().map(Some).map_err(fault)
+}
+
+fn remote(fields: &Fields<'_>) -> Result<RemoteFiles, ParseFault> {
+    let Some(block) = fields.fields("remote")? else { return Ok(RemoteFiles::default()) };
+    block.only(&["inputs", "outputs"])?;
+    let patterns = |key: &str| {
+        let given = block.strings(key)?.unwrap_or_default();
+        remote_files::checked(given, &block.pointer(key))
+            .map_err(|why| ParseFault::new(PARSE_METADATA, why))
+    };
+    Ok(RemoteFiles { inputs: patterns("inputs")?, outputs: patterns("outputs")? })
 }
 
 fn constraints(fields: &Fields<'_>) -> Result<Constraints, ParseFault> {

@@ -1,6 +1,6 @@
 //! Headers in, tools or codes out.
 
-use super::{Constraints, Port, Tool};
+use super::{Constraints, Port, RemoteFiles, Tool};
 use crate::host::Net;
 use crate::parse::data::{toml, yaml};
 use crate::parse::error::ParseFault;
@@ -113,6 +113,7 @@ output_schema: {type: object}
         outputs: Some(vec![port("c", false), port("d", true), port("e", false)]),
         allowed_threads: Some(vec!["inline".into()]),
         allowed_targets: Some(vec!["local".into()]),
+        remote: RemoteFiles::default(),
         effects: Some("read".into()),
         calls: Vec::new(),
         examples: vec![json!({"a": 2}), json!({"a": 1})],
