@@ -26,15 +26,6 @@ pub(crate) fn pae(payload_type: &str, payload: &[u8]) -> Vec<u8> {
     [head.as_bytes(), payload].concat()
 }
 
-/// An envelope with one signature as JSON, with its keys in canonical order.
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "camelCase")]
-pub(crate) struct WireEnvelope {
-    payload: String,
-    payload_type: String,
-    signatures: [WireSignature; 1],
-}
-
 /// A signature as JSON. The key id is a hint.
 #[derive(PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -52,6 +43,41 @@ fn decoded(text: &str, what: &str) -> Result<Vec<u8>, String> {
     bytes.ok_or_else(|| format!("its {what} is not base64"))
 }
 
+/// An envelope as JSON, with its keys in canonical order.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(crate) struct WireEnvelope {
+    payload: String,
+    payload_type: String,
+    signatures: Vec<WireSignature>,
+}
+
+impl WireEnvelope {
+    /// With the signatures of several over one payload.
+    pub(crate) fn with(payload_type: &str, payload: &[u8], signatures: Vec<WireSignature>) -> Self {
+        let (payload, payload_type) = (STANDARD.encode(payload), payload_type.to_owned());
+        Self { payload, payload_type, signatures }
+    }
+
+    /// The payload of this type and its signatures, which are not verified: one to four.
+    ///
+    /// # Errors
+    /// A sentence: it has another type, a payload that is not base64, or another number of them.
+    pub(crate) fn open_all(
+        self,
+        payload_type: &str,
+    ) -> Result<(Vec<u8>, Vec<WireSignature>), String> {
+        if self.payload_type != payload_type {
+            let other = brief_line(&self.payload_type);
+            return Err(format!("its payload is `{other}`, not `{payload_type}`"));
+        }
+        if !(1..=4).contains(&self.signatures.len()) {
+            return Err(format!("it has {} signatures", self.signatures.len()));
+        }
+        Ok((decoded(&self.payload, "payload")?, self.signatures))
+    }
+}
+
 impl WireSignature {
     pub(crate) fn new(keyid: String, sig: &[u8]) -> Self {
         Self { keyid: Some(keyid), sig: STANDARD.encode(sig) }
@@ -65,22 +91,21 @@ impl WireSignature {
 }
 
 impl WireEnvelope {
+    /// With one signature.
     pub(crate) fn new(payload_type: &str, payload: &[u8], signature: WireSignature) -> Self {
-        let (payload, payload_type) = (STANDARD.encode(payload), payload_type.to_owned());
-        Self { payload, payload_type, signatures: [signature] }
+        Self::with(payload_type, payload, vec![signature])
     }
 
-    /// The payload of this type and its signature, which is not verified.
+    /// The payload of this type and its one signature, which is not verified.
     ///
     /// # Errors
-    /// A sentence: it has another type, or a payload that is not base64.
+    /// A sentence: it has another type, a payload that is not base64, or more signatures.
     pub(crate) fn open(self, payload_type: &str) -> Result<(Vec<u8>, WireSignature), String> {
-        if self.payload_type != payload_type {
-            let other = brief_line(&self.payload_type);
-            return Err(format!("its payload is `{other}`, not `{payload_type}`"));
+        let (payload, signatures) = self.open_all(payload_type)?;
+        match <[WireSignature; 1]>::try_from(signatures) {
+            Ok([signature]) => Ok((payload, signature)),
+            Err(all) => Err(format!("it has {} signatures, not one", all.len())),
         }
-        let [signature] = self.signatures;
-        Ok((decoded(&self.payload, "payload")?, signature))
     }
 }
 

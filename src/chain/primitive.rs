@@ -11,6 +11,8 @@ pub(crate) enum Primitive {
     HttpClient,
     /// One tool of an MCP server.
     Mcp,
+    /// A run of another item on a node.
+    Remote,
     /// A snippet that calls tools; a build without code mode does not know it.
     #[cfg(feature = "code")]
     Code,
@@ -23,6 +25,7 @@ impl Primitive {
             "rye/core/primitives/execute" => Some(Self::Execute),
             "rye/core/primitives/http_client" => Some(Self::HttpClient),
             "rye/core/primitives/mcp" => Some(Self::Mcp),
+            "rye/core/primitives/remote" => Some(Self::Remote),
             #[cfg(feature = "code")]
             "rye/core/primitives/code" => Some(Self::Code),
             _ => None,

@@ -151,18 +151,23 @@ impl Outcome {
     /// Of a snippet that came to its end: its value, and what it did on the way.
     #[cfg(feature = "code")]
     pub(crate) fn of_snippet(data: Value, did: SnippetDid, duration: Duration) -> Self {
+        Self { snippet: Some(did), duration, ..Self::of_answer(data, None) }
+    }
+
+    /// Of what ran elsewhere, of which the answer alone is known.
+    pub(crate) fn of_answer(data: Value, failure: Option<ToolFailure>) -> Self {
         Self {
             data,
             exit_code: None,
             signal: None,
-            duration,
+            duration: Duration::ZERO,
             max_rss_kib: 0,
             truncated: false,
             wrote: None,
-            failure: None,
+            failure,
             pending: None,
             http: None,
-            snippet: Some(did),
+            snippet: None,
             accesses: Accesses::default(),
             traffic: None,
             new_repositories: NewRepositories::default(),

@@ -79,6 +79,9 @@ pub(crate) fn learn(
         Report::Directive(directive) => {
             return Err(LearnError::NoProcess { item: directive.item.clone() }.into());
         }
+        Report::Remote(remote) => {
+            return Err(LearnError::NoProcess { item: remote.item.clone() }.into());
+        }
     };
     let (item, space) = (tool.item.clone(), tool.details.first().map(|detail| detail.space));
     // Before the run, so that what is changed is what ran.

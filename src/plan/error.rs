@@ -43,7 +43,6 @@ codes! {
     MATRIX_EMPTY_REMOTE = "matrix.empty_remote", Refused;
     MATRIX_UNKNOWN_WORD = "matrix.unknown_word", Refused;
     MATRIX_NOT_EXECUTABLE = "matrix.not_executable", Refused;
-    MATRIX_NOT_BUILT = "matrix.not_built", Refused;
     EXECUTE_TIMEOUT = "execute.timeout", CannotRun;
 }
 

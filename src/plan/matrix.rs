@@ -2,8 +2,8 @@
 
 use super::error::{
     MATRIX_ASYNC_DRY_RUN, MATRIX_DIRECTIVE_ASYNC_INLINE, MATRIX_DIRECTIVE_REMOTE_INLINE,
-    MATRIX_DRY_RUN_REMOTE, MATRIX_EMPTY_REMOTE, MATRIX_FORK_SANDBOX, MATRIX_NOT_BUILT,
-    MATRIX_NOT_EXECUTABLE, MATRIX_TOOL_FORK, MATRIX_UNKNOWN_WORD,
+    MATRIX_DRY_RUN_REMOTE, MATRIX_EMPTY_REMOTE, MATRIX_FORK_SANDBOX, MATRIX_NOT_EXECUTABLE,
+    MATRIX_TOOL_FORK, MATRIX_UNKNOWN_WORD,
 };
 use std::fmt;
 use std::str::FromStr;
@@ -106,21 +106,13 @@ impl RunMode {
         let fork = self.thread == Thread::Fork;
         match kind {
             Kind::Tool if fork => Err(MatrixError::ToolFork),
-            Kind::Tool if local => Ok(()),
-            Kind::Tool => Err(self.not_built(kind)),
+            Kind::Tool => Ok(()),
             Kind::Directive if !local && !fork => Err(MatrixError::DirectiveRemoteInline),
             Kind::Directive if self.detached && !fork => Err(MatrixError::DirectiveAsyncInline),
-            Kind::Directive if local => Ok(()),
-            Kind::Directive => Err(self.not_built(kind)),
+            Kind::Directive => Ok(()),
             Kind::Knowledge if local && !fork && !self.detached => Ok(()),
             Kind::Knowledge | Kind::Config => Err(MatrixError::NotExecutable { kind }),
         }
-    }
-
-    fn not_built(&self, kind: Kind) -> MatrixError {
-        let detached = if self.detached { "async " } else { "" };
-        let mode = format!("{kind}, {detached}{}+{}", self.target, self.thread);
-        MatrixError::NotBuilt { mode }
     }
 }
 
@@ -150,8 +142,6 @@ pub(crate) enum MatrixError {
     },
     #[error("{} cannot be run like this", describe(*.kind))]
     NotExecutable { kind: Kind },
-    #[error("this build cannot do that yet: {mode}")]
-    NotBuilt { mode: String },
 }
 
 fn describe(kind: Kind) -> &'static str {
@@ -182,7 +172,6 @@ impl Diagnose for MatrixError {
             Self::EmptyRemote => MATRIX_EMPTY_REMOTE,
             Self::UnknownWord { .. } => MATRIX_UNKNOWN_WORD,
             Self::NotExecutable { .. } => MATRIX_NOT_EXECUTABLE,
-            Self::NotBuilt { .. } => MATRIX_NOT_BUILT,
         }
     }
 
@@ -203,7 +192,6 @@ impl Diagnose for MatrixError {
                 "knowledge is shown with `--target local --thread inline`, or by `rye fetch`".into()
             }
             Self::NotExecutable { .. } => "tools and directives run; see `rye list`".into(),
-            Self::NotBuilt { .. } => "what works here: `--target local`".into(),
         })
     }
 }
@@ -220,28 +208,12 @@ mod tests {
         let rows = [
             ("local", "inline", false, false, "ok", "ok", "ok"),
             ("local", "fork", false, false, "tool_fork", "ok", "not_executable"),
-            ("remote", "fork", false, false, "tool_fork", "not_built", "not_executable"),
-            (
-                "remote",
-                "inline",
-                false,
-                false,
-                "not_built",
-                "directive_remote_inline",
-                "not_executable",
-            ),
+            ("remote", "fork", false, false, "tool_fork", "ok", "not_executable"),
+            ("remote", "inline", false, false, "ok", "directive_remote_inline", "not_executable"),
             ("local", "inline", true, false, "ok", "directive_async_inline", "not_executable"),
             ("local", "fork", true, false, "tool_fork", "ok", "not_executable"),
-            ("remote", "fork", true, false, "tool_fork", "not_built", "not_executable"),
-            (
-                "remote",
-                "inline",
-                true,
-                false,
-                "not_built",
-                "directive_remote_inline",
-                "not_executable",
-            ),
+            ("remote", "fork", true, false, "tool_fork", "ok", "not_executable"),
+            ("remote", "inline", true, false, "ok", "directive_remote_inline", "not_executable"),
             ("local", "inline", false, true, "ok", "ok", "ok"),
             ("local", "fork", false, true, "tool_fork", "ok", "not_executable"),
             (

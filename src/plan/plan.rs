@@ -19,6 +19,7 @@ use super::grants::{self, BasePolicy};
 use super::http::HttpPlan;
 use super::listed_hosts;
 use super::machine::Survey;
+use super::matrix::MatrixError;
 use super::mcp::{self, McpTool};
 use super::params::Params;
 use super::pieces::Pieces;
@@ -330,6 +331,8 @@ fn act(
         #[cfg(feature = "code")]
         Primitive::Code => {}
         Primitive::Execute => {}
+        // It is carried out before a plan is made, since a node makes the plan.
+        Primitive::Remote => return Err(MatrixError::DryRunRemote.into()),
         Primitive::HttpClient => {
             let http = HttpPlan::new(chain, &config, params, context)?;
             let signed_ms = http.timeout_ms;

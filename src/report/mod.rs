@@ -12,6 +12,7 @@ mod failed;
 #[cfg(any(test, feature = "fuzz"))]
 pub(crate) mod fuzz;
 mod receipt;
+mod remote;
 #[expect(clippy::module_inception, reason = "the step's own file, named as the design names it")]
 mod report;
 mod sarif;
@@ -23,7 +24,8 @@ pub(crate) use checked_thread::{CheckedLimit, CheckedThread};
 pub(crate) use detached::DetachedReport;
 pub(crate) use error::{CODES, ReceiptError};
 pub(crate) use failed::{error_json, error_text};
-pub(crate) use receipt::{OutputRecord, Ran, Receipt, ResponseRecord};
+pub(crate) use receipt::{OutputRecord, Ran, Receipt, RemoteRecord, ResponseRecord};
+pub(crate) use remote::RemoteReport;
 #[cfg(feature = "code")]
 pub(crate) use report::masked_report;
 pub(crate) use report::{

@@ -69,6 +69,19 @@ pub(crate) struct RunRecord {
     /// The calls of the tool, where it is a snippet.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) calls: Vec<CallRecord>,
+    /// The two who signed, where a node ran it for a caller.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) remote: Option<RemoteRecord>,
+}
+
+/// A run of a node for a caller, by the fingerprints of their keys.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RemoteRecord {
+    pub(crate) node: String,
+    pub(crate) caller: String,
+    /// The manifest of the files that came back.
+    pub(crate) outputs: Option<Digest>,
 }
 
 /// One call of a snippet.
@@ -174,6 +187,7 @@ impl Receipt {
                     error: call.error,
                 })
                 .collect(),
+            remote: None,
         };
         let subject = RanTool { name: plan.item().to_string(), digest: Sha256 { sha256: tool } };
         Self(Statement::new(PREDICATE, vec![subject], record))
@@ -212,6 +226,12 @@ impl Receipt {
             (Some(from), Some(to)) if from <= to => Ok(()),
             _ => Err("its times are not valid times"),
         }
+    }
+
+    /// The receipt of a run that a node carried out for a caller.
+    pub(crate) fn for_caller(mut self, remote: RemoteRecord) -> Self {
+        self.0.predicate.remote = Some(remote);
+        self
     }
 
     pub(crate) fn record(&self) -> &RunRecord {

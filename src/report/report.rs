@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 use super::checked_thread::CheckedThread;
 use super::detached::DetachedReport;
 use super::error::ReceiptError;
+use super::remote::RemoteReport;
 use super::thread::ThreadReport;
 use crate::base::json::object;
 use crate::base::limits::OUTPUT_BYTES;
@@ -145,6 +146,8 @@ pub(crate) enum Report {
     Thread(Box<ThreadReport>),
     /// It goes on in a process of its own.
     Detached(Box<DetachedReport>),
+    /// A node carried it out, or goes on with it.
+    Remote(Box<RemoteReport>),
 }
 
 /// Parts of the JSON form that are added to the result if they are asked for.
@@ -157,7 +160,11 @@ pub(crate) struct ReportParts<'a> {
 impl Report {
     /// Returns true if the tool itself failed.
     pub(crate) fn tool_failed(&self) -> bool {
-        matches!(self, Self::Tool(tool) if tool.outcome.as_ref().is_some_and(|o| o.failure.is_some()))
+        match self {
+            Self::Tool(tool) => tool.outcome.as_ref().is_some_and(|o| o.failure.is_some()),
+            Self::Remote(remote) => remote.has_failed(),
+            _ => false,
+        }
     }
 
     /// The exit status that the outcome stands for: a tool that failed, or one that waits for a
@@ -175,6 +182,7 @@ impl Report {
         match self {
             Self::Tool(tool) => tool.outcome.as_ref().is_some_and(|o| o.pending.is_some()),
             Self::Thread(thread) => thread.awaited.is_some(),
+            Self::Remote(remote) => remote.pending_id().is_some(),
             _ => false,
         }
     }
@@ -248,6 +256,7 @@ impl Report {
             Self::Knowledge { warnings, .. } => warnings,
             Self::Thread(thread) => &thread.warnings,
             Self::Detached(detached) => &detached.warnings,
+            Self::Remote(remote) => &remote.warnings,
         }
     }
 
@@ -264,6 +273,7 @@ impl Report {
             Self::Directive(directive) => directive.to_json(elapsed),
             Self::Thread(thread) => thread.to_json(elapsed),
             Self::Detached(detached) => detached.to_json(),
+            Self::Remote(remote) => remote.to_json(),
             Self::Knowledge { item, content, .. } => object(json!({
                 "status": "success", "type": "knowledge", "item_id": item,
                 "data": {"content": content}, "metadata": metadata(elapsed),

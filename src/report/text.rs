@@ -29,6 +29,7 @@ impl Report {
             Self::Directive(directive) => directive.to_text(paint),
             Self::Thread(thread) => thread.to_text(paint),
             Self::Detached(detached) => detached.to_text(),
+            Self::Remote(remote) => remote.to_text(),
             Self::Knowledge { content, .. } => {
                 Text { stdout: ended_line(content), stderr: String::new() }
             }

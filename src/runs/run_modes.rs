@@ -1,6 +1,7 @@
 //! The runs that the facade does not carry out itself.
 
 use super::detached::Detaching;
+use super::remote::run_on_node;
 #[cfg(feature = "code")]
 use super::snippets::saved_snippet;
 use super::threads::{ThreadStart, Threads};
@@ -10,14 +11,14 @@ use crate::diagnostic::Failure;
 use crate::execute::{ExecuteError, Outcome, OutputWitness};
 #[cfg(feature = "code")]
 use crate::plan::{Plan, SnippetPlan};
-use crate::report::Report;
+use crate::report::{RemoteReport, Report};
 #[cfg(feature = "code")]
 use crate::rye::{Caller, Rye};
-use crate::rye::{Loader, Request, RunModes, ThreadRun, VerifiedRun, max_async};
+use crate::rye::{Loader, RemoteRun, Request, RunModes, ThreadRun, VerifiedRun, max_async};
 #[cfg(feature = "code")]
 use crate::trace::Sink;
 
-/// Threads, detached runs and saved snippets.
+/// Threads, detached and remote runs, and saved snippets.
 pub(crate) struct Modes;
 
 impl RunModes for Modes {
@@ -43,6 +44,15 @@ impl RunModes for Modes {
         let VerifiedRun { item, params, plan, for_record, warnings } = run;
         let (rye, places) = (loader.rye, max_async(loader)?);
         Detaching { rye, request, item, params, places, warnings }.tool(plan, for_record)
+    }
+
+    fn remote(
+        &self,
+        loader: &Loader<'_>,
+        request: &Request,
+        run: RemoteRun<'_>,
+    ) -> Result<RemoteReport, Failure> {
+        run_on_node(loader, request, &run)
     }
 
     #[cfg(feature = "code")]

@@ -42,6 +42,7 @@ impl Runs<'_> {
             Report::Knowledge { item, .. } => no_tool(item),
             Report::Thread(thread) => no_tool(thread.item),
             Report::Detached(detached) => no_tool(detached.item),
+            Report::Remote(remote) => no_tool(remote.item),
         };
         let elapsed = start.elapsed();
         match read {

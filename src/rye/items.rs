@@ -65,7 +65,7 @@ impl Items<'_> {
 
     /// Returns true if headers of the space's tools are read to know what they list.
     pub(super) fn is_read(self, space: Space) -> bool {
-        space != Space::Project || self.rye.project().is_accepted()
+        space != Space::Project || self.rye.project().is_admitted()
     }
 
     /// Lists the items to sign. A file of a tool is signed with that tool, and is read wherever it

@@ -54,6 +54,7 @@ mod request;
 mod risk;
 mod run;
 mod run_modes;
+mod run_remote;
 mod search;
 mod signing;
 mod thread_settings;
@@ -116,7 +117,8 @@ pub(crate) use receipts::{CheckedReceipt, DueReceipts, ExpectedRun, HeldReceipts
 pub(crate) use request::{Origin, PassedValues, ThreadOptions, ThreadParent};
 pub(crate) use risk::{risk, risks};
 pub(crate) use run::run_id;
-pub(crate) use run_modes::{RunModes, ThreadRun, VerifiedRun};
+pub(crate) use run_modes::{RemoteParts, RemoteRun, RunModes, ThreadRun, VerifiedRun};
+pub(crate) use run_remote::remotes_of;
 pub(crate) use search::{SearchHit, SearchPage, is_link};
 pub(crate) use signing::SignatureState;
 pub(crate) use thread_settings::{

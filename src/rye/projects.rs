@@ -18,8 +18,9 @@ use crate::signature::has_no_line;
 use crate::space::{Entry, Odd, ProjectIdentity};
 use crate::trace::Quiet;
 use crate::verify::{
-    AcceptedProject, ApprovedItem, KeyPair, OutOfScope, Proposal, PublicKey, SigLine, SignedText,
-    Source, TextFault, TrustStore, UnacceptedProject, approve, check, digest_to_sign, proposals,
+    AcceptedProject, ApprovedItem, KeyPair, NodeCaller, OutOfScope, Proposal, PublicKey, SigLine,
+    SignedText, Source, TextFault, TrustStore, UnacceptedProject, approve, check, digest_to_sign,
+    proposals,
 };
 
 /// Who stands behind an item of the project.
@@ -170,6 +171,19 @@ impl<'a> ProjectTrust<'a> {
     pub(crate) fn is_accepted(self) -> bool {
         let identity = self.rye.spaces.project_identity();
         identity.is_some_and(|identity| self.rye.trust().accepts(identity).unwrap_or(false))
+    }
+
+    /// Returns true if its items may be admitted: you accepted it, or it is what a caller of this
+    /// node sent.
+    pub(crate) fn is_admitted(self) -> bool {
+        self.is_accepted() || self.is_guest()
+    }
+
+    /// Returns true if it is what a caller of this node sent.
+    pub(crate) fn is_guest(self) -> bool {
+        let trust = self.rye.trust();
+        let sent = |here| NodeCaller::that_sent(&trust, here).is_ok_and(|caller| caller.is_some());
+        self.rye.spaces.project_identity().is_some_and(sent)
     }
 
     /// The project here, which you accepted.

@@ -2,10 +2,11 @@
 
 use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::facade::Rye;
 use super::request::Request;
@@ -18,7 +19,7 @@ use crate::execute::{EXECUTE_TOOL_FAILED, ExecuteError, Outcome, OutputWitness};
 use crate::id::{Fingerprint, Kind, Space};
 use crate::plan::{Plan, PlanFile};
 use crate::registry::Registry;
-use crate::report::{Ran, Receipt, ReceiptError, Warned};
+use crate::report::{Ran, Receipt, ReceiptError, RemoteRecord, Warned};
 use crate::verify::{AnyEnvelope, Envelope, KeyError, KeyPair, OwnKeys, PublicKey, TrustStore};
 
 /// A file and the mode that it gets.
@@ -106,6 +107,8 @@ pub(crate) struct CheckedReceipt {
 pub(crate) struct ExpectedRun<'a> {
     pub(crate) plan: Option<&'a PlanFile>,
     pub(crate) run_id: Option<&'a str>,
+    /// The keys of nodes that the person named.
+    pub(crate) nodes: &'a [PublicKey],
 }
 
 /// Receipts: where they go, who signs them, and whose count.
@@ -197,8 +200,25 @@ impl Receipts<'_> {
         expected: ExpectedRun<'_>,
     ) -> Result<CheckedReceipt, Failure> {
         let envelope = AnyEnvelope::read(text).map_err(|why| ReceiptError::Malformed { why })?;
-        let (key, owner, payload) = self.signer(&envelope)?;
+        let (key, owner, payload) = self.signer(&envelope, &[])?;
         let receipt = Receipt::read(payload)?;
+        let wanted = if receipt.record().remote.is_some() { 2 } else { 1 };
+        if envelope.count() != wanted {
+            let why = format!("it has {} signatures, not {wanted}", envelope.count());
+            return Err(ReceiptError::Malformed { why }.into());
+        }
+        if let Some(remote) = &receipt.record().remote {
+            for one in [&remote.node, &remote.caller] {
+                let key = one.parse().map_err(|_| ReceiptError::Malformed {
+                    why: "it does not name the keys of the node and the caller".into(),
+                })?;
+                let mut nodes = expected.nodes.iter().filter(|_| one == &remote.node);
+                let node = nodes.find(|node| node.fingerprint() == key);
+                if node.is_none_or(|node| envelope.payload(node).is_none()) {
+                    self.signer(&envelope, &[key])?;
+                }
+            }
+        }
         let of = receipt.record().plan.sha256;
         if let Some(wanted) = expected.plan.map(PlanFile::digest).filter(|wanted| *wanted != of) {
             return Err(ReceiptError::OtherPlan { of, wanted }.into());
@@ -213,11 +233,69 @@ impl Receipts<'_> {
 }
 
 impl Receipts<'_> {
-    /// Who signed an envelope, and what: the first key that may have and whose word counts.
+    /// The receipt of a run of this node, signed for its caller with the files that it made.
+    ///
+    /// # Errors
+    /// `receipt.*`, `key.*`
+    pub(crate) fn for_caller(
+        self,
+        path: &Path,
+        caller: &str,
+        outputs: Option<Digest>,
+    ) -> Result<Value, Failure> {
+        let malformed = |why: String| ReceiptError::Malformed { why };
+        let io = |source| ReceiptError::NoPlace { path: path.to_owned(), source };
+        let pair = OwnKeys::new(self.rye.spaces.user()?).pair()?;
+        let own = Envelope::read(&std::fs::read(path).map_err(io)?).map_err(malformed)?;
+        let payload = own.payload(&pair.public());
+        let payload = payload.ok_or_else(|| malformed("this node did not sign it".into()))?;
+        let node = pair.public().fingerprint().to_string();
+        let remote = RemoteRecord { node, caller: caller.to_owned(), outputs };
+        let payload = Receipt::read(payload)?.for_caller(remote).to_payload()?;
+        let text = Envelope::seal(&pair, payload).to_text();
+        AtomicFile::at(path, 0o600).and_then(|file| file.finish(text.as_bytes())).map_err(io)?;
+        Ok(crate::parse::kept_json(text.as_bytes()).unwrap_or_default())
+    }
+
+    /// Signs the receipt of a node too, if it is of this node, this caller and these files, and
+    /// writes it.
+    ///
+    /// # Errors
+    /// `receipt.*`, `key.*`
+    pub(crate) fn countersign(
+        self,
+        receipt: &Value,
+        path: &Path,
+        node: &PublicKey,
+        outputs: Option<Digest>,
+    ) -> Result<PathBuf, Failure> {
+        let malformed = |why: &str| ReceiptError::Malformed { why: why.into() };
+        let pair = OwnKeys::new(self.rye.spaces.user()?).pair()?;
+        let envelope = AnyEnvelope::read(receipt.to_string().as_bytes());
+        let envelope = envelope.map_err(|why| ReceiptError::Malformed { why })?;
+        let payload =
+            envelope.payload(node).ok_or_else(|| malformed("the node did not sign it"))?;
+        let own = pair.public().fingerprint().to_string();
+        let wanted = RemoteRecord { node: node.fingerprint().to_string(), caller: own, outputs };
+        if Receipt::read(payload)?.record().remote.as_ref() != Some(&wanted) {
+            return Err(malformed("it is of another node, another caller or other files").into());
+        }
+        let io = |source| ReceiptError::NoPlace { path: path.to_owned(), source };
+        let text = envelope.countersigned(&pair);
+        AtomicFile::at(path, 0o644).and_then(|file| file.finish(text.as_bytes())).map_err(io)?;
+        Ok(path.to_owned())
+    }
+
+    /// Who signed an envelope, and what: the first key whose word counts, of `wanted` or of those
+    /// that may have.
     ///
     /// # Errors
     /// `receipt.*`, of the first key that was tried.
-    fn signer(self, envelope: &AnyEnvelope) -> Result<(Fingerprint, String, &[u8]), Failure> {
+    fn signer<'e>(
+        self,
+        envelope: &'e AnyEnvelope,
+        wanted: &[Fingerprint],
+    ) -> Result<(Fingerprint, String, &'e [u8]), Failure> {
         let trust = self.rye.trust();
         let own = trust.own().ok().flatten().map(PublicKey::fingerprint);
         // One that names no key is tried with each that is known.
@@ -226,7 +304,8 @@ impl Receipts<'_> {
         let listed = listed.filter_map(|entry| entry.item.id.name().parse().ok());
         let known: Vec<Fingerprint> = own.into_iter().chain(listed).collect();
         let mut failed = None;
-        for &key in envelope.keys(&known) {
+        let keys = if wanted.is_empty() { envelope.keys(&known) } else { wanted.to_vec() };
+        for key in keys {
             let error = match trust.receipt_key(key, self.rye.spaces.project_identity()) {
                 Ok(believed) => match envelope.payload(&believed.key) {
                     Some(payload) => return Ok((key, believed.owner, payload)),

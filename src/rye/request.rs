@@ -87,6 +87,8 @@ pub(crate) struct Origin {
     pub(crate) thread: Option<ThreadParent>,
     /// The detached run that this is, which waits where it asks a person.
     pub(crate) run: Option<String>,
+    /// The id that a caller of this node gave the run.
+    pub(crate) served: Option<String>,
 }
 
 /// Values that go with a request. Its `Debug` shows none of them.

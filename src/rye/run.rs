@@ -9,6 +9,7 @@ use super::carry_out::Caller;
 use super::facade::Rye;
 use super::failed::Failed;
 use super::grants;
+use super::hooks::CallHooks;
 use super::load::Loader;
 use super::receipts::{ReceiptWriter, WrittenReceipts};
 use super::request::Request;
@@ -22,8 +23,8 @@ use crate::id::{Kind, Query};
 use crate::interpolate::{bind, render};
 use crate::parse::{DirectiveContext, Item, Phase, Tool};
 use crate::plan::{
-    MatrixError, Params, Plan, PlanContext, PlanError, RunMode, SandboxChoice, Thread, hold_anew,
-    typed, with_private_values,
+    MatrixError, Params, Plan, PlanContext, PlanError, RunMode, SandboxChoice, Target, Thread,
+    hold_anew, typed, with_private_values,
 };
 use crate::report::{
     CheckedThread, Detail, DirectiveReport, Report, ToolReport, Warned, error_json, thread_warnings,
@@ -163,6 +164,10 @@ impl Runs<'_> {
                     return Err(MatrixError::ForkSandbox.into());
                 }
                 let lineage = lineage(source, *directive, &loader)?;
+                if let Target::Remote(remote) = &request.target {
+                    let report = self.remote_directive((&loader, remote), &lineage, request)?;
+                    return Ok(Report::Remote(Box::new(report)));
+                }
                 let checked = match mode.thread {
                     Thread::Inline => None,
                     Thread::Fork => match self.thread(&loader, &lineage, request)? {
@@ -217,19 +222,13 @@ impl Runs<'_> {
         let mut hooks =
             self.rye.hooks().of_call(&hook_policies, loader.sink, &tool.source, call_id)?;
         hooks.hide(request.origin.private.0.iter().map(String::as_str));
-        if request.dry_run {
-            hooks.announce();
-        } else {
-            match &request.origin.approval {
-                None => given = hooks.replace_args(given)?,
-                // They were replaced before they were approved.
-                Some(_) if hooks.replace_args(given.clone())? == given => {}
-                Some(approval) => return Err(approval.replaced()),
-            }
-        }
+        given = replaced(&mut hooks, given, request)?;
         let asked_with = request.detached.then(|| given.clone());
         let params = Params::check(tool.item(), schema, given, request.timeout)?;
         let args = params.clone();
+        if let Some(report) = self.elsewhere(&loader, &valid, request, &params, &hooks)? {
+            return Ok(report);
+        }
         let receipts = self.rye.receipts().places(request, loader.trust, &run_id)?;
         let for_record = request.for_record || !receipts.is_empty();
         let machine = PlanContext { for_record, ..context(&loader, request, &run_id) };
@@ -347,6 +346,24 @@ impl Runs<'_> {
             (Err(_), Some(lost)) => Err(lost.into()),
             (Err(error), None) => Err(error.into()),
         }
+    }
+}
+
+/// The parameters as hooks replace them.
+fn replaced(
+    hooks: &mut CallHooks<'_>,
+    given: Map<String, Value>,
+    request: &Request,
+) -> Result<Map<String, Value>, Failure> {
+    match &request.origin.approval {
+        _ if request.dry_run => {
+            hooks.announce();
+            Ok(given)
+        }
+        None => hooks.replace_args(given),
+        // They were replaced before they were approved.
+        Some(_) if hooks.replace_args(given.clone())? == given => Ok(given),
+        Some(approval) => Err(approval.replaced()),
     }
 }
 

@@ -13,12 +13,14 @@ use crate::diagnostic::Failure;
 #[cfg(feature = "code")]
 use crate::execute::{ExecuteError, Outcome, OutputWitness};
 use crate::id::Ref;
+use crate::parse::RemoteFiles;
 use crate::plan::Plan;
 #[cfg(feature = "code")]
 use crate::plan::SnippetPlan;
-use crate::report::{CheckedThread, Report, Warned};
+use crate::report::{CheckedThread, RemoteReport, Report, Warned};
 #[cfg(feature = "code")]
 use crate::trace::Sink;
+use crate::verify::Source;
 
 /// Carries out the runs that need more than one call. A [`Rye`](super::Rye) is built with one.
 pub(crate) trait RunModes: Send + Sync {
@@ -48,6 +50,17 @@ pub(crate) trait RunModes: Send + Sync {
         run: VerifiedRun<'_>,
     ) -> Result<Report, Failure>;
 
+    /// Lets a node run an item that was verified.
+    ///
+    /// # Errors
+    /// `remote.*`, `store.*`, `registry.*`, `key.*`
+    fn remote(
+        &self,
+        loader: &Loader<'_>,
+        request: &Request,
+        run: RemoteRun<'_>,
+    ) -> Result<RemoteReport, Failure>;
+
     /// Runs a saved snippet.
     ///
     /// # Errors
@@ -68,6 +81,25 @@ pub(crate) enum ThreadRun {
     Ran(Box<Report>),
     /// It would start.
     Checked(Box<CheckedThread>),
+}
+
+/// The run of an item that was verified, and is a node's to carry out.
+pub(crate) struct RemoteRun<'a> {
+    /// The name of the remote.
+    pub(crate) remote: &'a str,
+    /// The parameters as they were verified.
+    pub(crate) params: Map<String, Value>,
+    pub(crate) parts: &'a RemoteParts,
+}
+
+/// The parts of an item that go to a node with a run of it.
+pub(crate) struct RemoteParts {
+    pub(crate) item: Ref,
+    /// The links that the item runs through, itself first, with its modules.
+    pub(crate) sources: Vec<Source>,
+    /// The names of the secrets that it asks for.
+    pub(crate) secrets: Vec<String>,
+    pub(crate) files: RemoteFiles,
 }
 
 /// The run of a tool that was verified, and is to be detached.

@@ -44,13 +44,12 @@ pub(crate) struct Envelope {
     sig: [u8; 64],
 }
 
-/// An in-toto statement with one signature in an envelope that any library wrote.
+/// An in-toto statement in an envelope that any library wrote.
 #[derive(Debug)]
 pub(crate) struct AnyEnvelope {
     payload: Vec<u8>,
-    /// The key that it names, if that is a fingerprint.
-    named: Option<Fingerprint>,
-    sig: [u8; 64],
+    /// Each signature, with the key that it names if that is a fingerprint.
+    signatures: Vec<(Option<Fingerprint>, [u8; 64])>,
 }
 
 impl AnyEnvelope {
@@ -60,21 +59,42 @@ impl AnyEnvelope {
     /// # Errors
     /// A sentence.
     pub(crate) fn read(text: &[u8]) -> Result<Self, String> {
-        let (payload, sig) = opened(text, STATEMENT)?;
-        let named = sig.keyid.as_deref().and_then(|keyid| keyid.parse().ok());
-        Ok(Self { payload, named, sig: sized(&sig)? })
+        let (payload, signatures) = wire(text)?.open_all(STATEMENT)?;
+        let named = |sig: &WireSignature| sig.keyid.as_deref().and_then(|id| id.parse().ok());
+        let sized = |sig: &WireSignature| Ok::<_, String>((named(sig), sized(sig)?));
+        Ok(Self { payload, signatures: signatures.iter().map(sized).collect::<Result<_, _>>()? })
     }
 
-    /// The keys that may have signed it: the one that it names, or each of `known`.
-    pub(crate) fn keys<'k>(&'k self, known: &'k [Fingerprint]) -> &'k [Fingerprint] {
-        self.named.as_ref().map_or(known, std::slice::from_ref)
+    /// The keys that may have signed it: those that it names, or each of `known`.
+    pub(crate) fn keys(&self, known: &[Fingerprint]) -> Vec<Fingerprint> {
+        let named: Vec<_> = self.signatures.iter().filter_map(|(named, _)| *named).collect();
+        if named.is_empty() { known.to_vec() } else { named }
     }
 
     /// The payload, if `key` signed it.
     pub(crate) fn payload(&self, key: &PublicKey) -> Option<&[u8]> {
-        let named = self.named.is_none_or(|named| named == key.fingerprint());
-        let signed = named && key.verifies(&pae(STATEMENT, &self.payload), &self.sig);
+        let signed = self.signatures.iter().any(|(named, sig)| {
+            let named = named.is_none_or(|named| named == key.fingerprint());
+            named && key.verifies(&pae(STATEMENT, &self.payload), sig)
+        });
         signed.then_some(self.payload.as_slice())
+    }
+
+    /// How many signed it.
+    pub(crate) fn count(&self) -> usize {
+        self.signatures.len()
+    }
+
+    /// The text of the envelope with one signature more; ends with a line feed.
+    pub(crate) fn countersigned(&self, pair: &KeyPair) -> String {
+        let wire = |(key, sig): &(Option<Fingerprint>, [u8; 64])| {
+            WireSignature::new(key.map(|key| key.to_string()).unwrap_or_default(), sig)
+        };
+        let mut signatures: Vec<_> = self.signatures.iter().map(wire).collect();
+        let sig = pair.sign_dsse(STATEMENT, &self.payload);
+        signatures.push(WireSignature::new(pair.public().fingerprint().to_string(), &sig));
+        let wire = WireEnvelope::with(STATEMENT, &self.payload, signatures);
+        serde_json::to_string(&wire).expect("texts are JSON") + "\n"
     }
 }
 
@@ -170,17 +190,20 @@ const SIGNATURE: &str = "_signature";
 
 const NOT_AN_OBJECT: &str = "it is not a JSON object";
 
-/// The payload and the signature of an envelope. Fields that are not known are passed over.
+/// The payload and the signature of an envelope with one.
 fn opened(text: &[u8], payload_type: &str) -> Result<(Vec<u8>, WireSignature), String> {
+    wire(text)?.open(payload_type)
+}
+
+/// An envelope. Fields that are not known are passed over.
+fn wire(text: &[u8]) -> Result<WireEnvelope, String> {
     let text = std::str::from_utf8(text).map_err(|error| error.to_string())?;
     let read = json_reader::read(text, MESSAGE_NODES, KEPT_DEPTH);
     let mut wire = read.map_err(|(fault, _)| fault.to_string())?;
     keep(&mut wire, &["payload", "payloadType", "signatures"]);
     let signatures = wire.get_mut("signatures").and_then(Value::as_array_mut);
     signatures.into_iter().flatten().for_each(|sig| keep(sig, &["keyid", "sig"]));
-    let wire: WireEnvelope =
-        typed(wire).map_err(|e| format!("it is not a DSSE envelope with one signature: {e}"))?;
-    wire.open(payload_type)
+    typed(wire).map_err(|error| format!("it is not a DSSE envelope: {error}"))
 }
 
 /// Takes all members but these out of an object.

@@ -72,10 +72,6 @@ pub(crate) struct SignedRequest {
 pub(crate) struct SignedBody(Digest);
 
 impl SignedBody {
-    pub(crate) fn digest(&self) -> Digest {
-        self.0
-    }
-
     /// # Errors
     /// [`MessageFault::BodyDiffers`] if the body that was read has another digest.
     pub(crate) fn check(&self, read: Digest) -> Result<(), MessageFault> {
@@ -84,21 +80,23 @@ impl SignedBody {
 }
 
 /// A fault of a signed message. Times are seconds since 1970.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum MessageFault {
-    /// It has no signature.
+    #[error("it has no signature")]
     Unsigned,
     /// A field or component does not have the form that this profile fixes.
+    #[error("`{field}`: {why}")]
     Malformed { field: &'static str, why: &'static str },
-    /// It is for another node.
+    #[error("it is for the node `{named}`")]
     WrongNode { named: Fingerprint },
-    /// It has expired, or was made in the future.
+    #[error("it is not valid now")]
     Clock { created: i64, expires: i64, now: i64 },
     /// The key that it names is not known; of an answer, it is not the node's.
+    #[error("the key `{key}` is not known")]
     UnknownKey { key: Fingerprint },
-    /// The signature is not of this message by this key.
+    #[error("the key that it names did not make it")]
     Forged,
-    /// The body is not the one that was signed.
+    #[error("the body is not the one that was signed")]
     BodyDiffers,
 }
 
@@ -110,8 +108,8 @@ pub(crate) struct HttpSignature {
 }
 
 impl HttpSignature {
-    /// Reads the signature of a message without verifying it, so that the answer to a request that is
-    /// refused can be signed too.
+    /// Reads the signature of a message without verifying it, so that the answer to a refused
+    /// request can be signed too.
     pub(crate) fn of(headers: Headers<'_>) -> Result<Self, MessageFault> {
         let text = value(headers, SIGNATURE)?.ok_or(MessageFault::Unsigned)?;
         let (label, bytes) = byte_member(text)

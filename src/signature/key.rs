@@ -4,6 +4,8 @@ use std::fmt;
 use std::io;
 use std::sync::OnceLock;
 
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use ed25519_dalek::pkcs8::{DecodePrivateKey, DecodePublicKey, EncodePrivateKey, EncodePublicKey};
 use ed25519_dalek::pkcs8::{KeypairBytes, spki::der::pem::LineEnding};
 use ed25519_dalek::{Signature, Signer, SigningKey, VerifyingKey};
@@ -14,6 +16,9 @@ use super::cache;
 use crate::base::random;
 use crate::base::signed_statement::pae;
 use crate::id::Fingerprint;
+
+/// How a public key on one line begins.
+const TEXT_PREFIX: &str = "ed25519:";
 
 /// The fingerprint of the key that signs the system space; the one trust root in the binary.
 pub(crate) const PUBLISHER: Fingerprint = Fingerprint::from_bytes(PUBLISHER_FINGERPRINT);
@@ -73,6 +78,22 @@ impl PublicKey {
 
     pub(crate) fn to_pem(&self) -> String {
         self.0.to_public_key_pem(LineEnding::LF).expect("a public key has a PEM")
+    }
+
+    /// The key on one line: `ed25519:` and base64 for URLs, without padding.
+    pub(crate) fn to_text(&self) -> String {
+        format!("{TEXT_PREFIX}{}", URL_SAFE_NO_PAD.encode(self.as_bytes()))
+    }
+
+    /// Reads [`Self::to_text`]; `None` for any other text.
+    pub(crate) fn from_text(text: &str) -> Option<Result<Self, WeakKey>> {
+        let bytes = URL_SAFE_NO_PAD.decode(text.strip_prefix(TEXT_PREFIX)?).ok()?;
+        Some(Self::from_bytes(&bytes.try_into().ok()?))
+    }
+
+    /// The 32 bytes of the key.
+    pub(crate) fn as_bytes(&self) -> &[u8; 32] {
+        self.0.as_bytes()
     }
 
     pub(crate) fn fingerprint(&self) -> Fingerprint {

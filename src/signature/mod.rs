@@ -21,7 +21,6 @@ mod dsse;
 mod encrypted_key;
 #[cfg(any(test, feature = "fuzz"))]
 pub(crate) mod fuzz;
-#[cfg_attr(not(test), expect(dead_code, reason = "no node uses it yet"))]
 mod http_message;
 mod key;
 mod line;
@@ -31,9 +30,8 @@ pub(crate) use cache::public_half;
 pub(crate) use check::{SignedText, TextFault, TextVerdict, check, fit_text};
 pub(crate) use dsse::{AnyEnvelope, Envelope, PayloadType};
 pub(crate) use encrypted_key::{EncryptedKeyFault, is_encrypted};
-#[expect(unused_imports, reason = "no node uses it yet")]
 pub(crate) use http_message::{
-    HttpSignature, MessageFault, RequestHead, SignedBody, SignedRequest, sign_answer, sign_request,
+    HttpSignature, MessageFault, RequestHead, SignedRequest, sign_answer, sign_request,
     verify_answer, verify_request,
 };
 pub(crate) use key::{EXAMPLE, KeyPair, PUBLISHER, PublicKey, example, publisher};

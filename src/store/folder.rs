@@ -75,6 +75,14 @@ impl FolderStore {
     ///
     /// # Errors
     /// `store.io`
+    pub(crate) fn of_user(base: &Path) -> Result<Self, StoreError> {
+        Self::open(base.join(".ai").join(OBJECTS))
+    }
+
+    /// Opens the store in a folder.
+    ///
+    /// # Errors
+    /// `store.io`
     pub(crate) fn open(folder: PathBuf) -> Result<Self, StoreError> {
         for inner in [REFS, QUARANTINE] {
             make_folder(&folder.join(inner)).at(&folder)?;

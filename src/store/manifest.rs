@@ -14,7 +14,7 @@ pub(crate) const TREE_FILES: usize = 10_000;
 /// Most bytes of all files of a tree.
 pub(crate) const TREE_BYTES: u64 = 1 << 30;
 /// Most bytes of the text of a manifest, which is read whole: 400 for each file.
-const MANIFEST_BYTES: u64 = 4 << 20;
+pub(crate) const MANIFEST_BYTES: u64 = 4 << 20;
 
 /// The permissions of a file. Another machine's owners and groups mean nothing here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

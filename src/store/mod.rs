@@ -18,8 +18,6 @@
 //! - `travel.rs` files that never travel · `tree.rs` from a project to a manifest, and from one to
 //!   a workspace · `outputs.rs` the files that a run changed, there and back
 
-#![cfg_attr(not(test), expect(dead_code, reason = "nodes are built on it next"))]
-
 #[cfg(test)]
 pub(crate) mod battery;
 mod error;
@@ -33,6 +31,6 @@ pub(crate) mod outputs;
 mod travel;
 pub(crate) mod tree;
 
-pub(crate) use error::CODES;
+pub(crate) use error::{CODES, StoreError};
 pub(crate) use folder::{FolderStore, OBJECTS};
-pub(crate) use objects::{GRACE, OBJECT_BYTES, ObjectStore, verify};
+pub(crate) use objects::{GRACE, OBJECT_BYTES, ObjectStore, RefName, verify};

@@ -42,6 +42,8 @@ pub(crate) fn collect_outputs(
     let (mut found, mut left_out) = (Vec::new(), Vec::new());
     walk(workspace, &mut |met| {
         match met {
+            // Items are no outputs, and rye itself writes there.
+            Met::Folder(".ai") => {}
             Met::Folder(path) => match never_travels(path) {
                 Some(why) => refuse(&mut left_out, path, why),
                 None => return true,

@@ -165,6 +165,38 @@ fn take(
     }))
 }
 
+/// The files of a project that patterns match, as they are now; what cannot be read or does not
+/// travel is passed over.
+///
+/// # Errors
+/// `store.malformed` for more than a manifest may hold; `store.io`
+pub(crate) fn present(project: &Path, globs: &[Glob]) -> Result<TreeManifest, StoreError> {
+    let root: OwnedFd = File::open(project).at(project)?.into();
+    let mut files = BTreeMap::new();
+    let mut found = Vec::new();
+    walk(project, &mut |met| match met {
+        Met::Folder(path) => {
+            never_travels(path).is_none() && globs.iter().any(|glob| glob.reaches_into(path))
+        }
+        Met::File(path) => {
+            if globs.iter().any(|glob| glob.matches(path)) {
+                found.push(path.to_owned());
+            }
+            false
+        }
+        Met::Unread(..) => false,
+    })?;
+    for path in found {
+        let (Ok(Ok(Some((bytes, mode)))), Ok(name)) = (read_file(&root, &path), path.parse())
+        else {
+            continue;
+        };
+        let (sha256, size) = (Digest::of(&bytes), bytes.len() as u64);
+        files.insert(name, TreeFile { mode, sha256, size });
+    }
+    TreeManifest::new(files).map_err(|why| StoreError::malformed(&project.display(), why))
+}
+
 /// Writes the files of a manifest into a folder that is made for them. Every one is verified.
 ///
 /// # Errors

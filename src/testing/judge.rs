@@ -113,7 +113,7 @@ impl Came {
                 text: thread.result.clone(),
                 ..Self::default()
             },
-            Report::Detached(_) => Self { ran: true, ..Self::default() },
+            Report::Detached(_) | Report::Remote(_) => Self { ran: true, ..Self::default() },
             Report::Knowledge { content, .. } => {
                 Self { ran: true, text: content.clone(), ..Self::default() }
             }

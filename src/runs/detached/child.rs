@@ -4,22 +4,19 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use serde_json::Value;
-
+use super::ended::{EndedRun, ended_run};
 use super::log::{OutputLog, forget_log};
 use super::process::{Answer, say, told};
 use super::request::DetachedRequest;
 use super::retry::retry;
 use crate::chain::Lineage;
-use crate::diagnostic::Diagnostic;
 use crate::exec_protocol::Observers;
 use crate::host::{Os, StopWatch, Vars, hold_signals, lead_own_session};
 use crate::id::Kind;
 use crate::registry::{Admission, DetachedEnd, NewDetached, Registry, RegistryError, RunState};
-use crate::report::{Report, error_json};
+use crate::report::Report;
 use crate::runs::threads::{ThreadStart, Threads, is_asked_to_stop};
 use crate::rye::{DueReceipts, Failed, HeldReceipts, Loader, Request, Rye, RyeBuilder, moment};
-use crate::thread::ThreadError;
 use crate::trace::Quiet;
 
 /// The longest time between two such looks, in milliseconds.
@@ -126,17 +123,12 @@ fn has_place(registry: &mut Registry, id: &str) -> Option<bool> {
     }
 }
 
-/// How a run ended, or that it waits for a person.
-struct RunEnd {
-    state: RunState,
-    code: Option<String>,
-    report: Value,
-    /// The request by which it waits.
-    pending: Option<String>,
-}
-
 /// How it ended, with the hooks that were only told and may still run; nothing else of it does.
-fn ended(asked: &DetachedRequest, receipts: &HeldReceipts, start: Instant) -> (RunEnd, Observers) {
+fn ended(
+    asked: &DetachedRequest,
+    receipts: &HeldReceipts,
+    start: Instant,
+) -> (EndedRun, Observers) {
     match asked.to_request().and_then(|request| {
         let request = Request { held_receipts: Some(receipts.clone()), ..request };
         let builder = RyeBuilder::from_vars(Vars::from_process()).cwd(asked.cwd.clone());
@@ -148,15 +140,12 @@ fn ended(asked: &DetachedRequest, receipts: &HeldReceipts, start: Instant) -> (R
     }) {
         Ok((rye, request)) => {
             let run = |request: &Request| run_logged(&rye, asked, request, start);
-            let end = match watched(asked, &request, run) {
-                Ok(report) => came(&report, start),
-                Err(failed) => failed_end(&told_as_cancelled(failed, &asked.id)),
-            };
+            let end = ended_run(watched(asked, &request, run), &asked.id, start);
             (end, rye.observers)
         }
         Err(failure) => {
-            let end = failed_end(&Failed::early(failure, &*asked.item, start.elapsed()));
-            (end, Observers::default())
+            let failed = Failed::early(failure, &*asked.item, start.elapsed());
+            (ended_run(Err(failed), &asked.id, start), Observers::default())
         }
     }
 }
@@ -191,39 +180,4 @@ fn watched(
     }
     let _watch = StopWatch::start(is_asked_to_stop(&asked.user, &asked.id)).ok();
     run(request)
-}
-
-/// A run that a verb or a signal stopped was cancelled.
-fn told_as_cancelled(failed: Failed, id: &str) -> Failed {
-    match failed.failure.interrupted() {
-        Some(_) => {
-            // Nothing that runs below a thread is detached.
-            let cancelled = ThreadError::Cancelled { id: id.into(), is_below: false };
-            Failed { failure: cancelled.into(), ..failed }
-        }
-        None => failed,
-    }
-}
-
-fn came(report: &Report, start: Instant) -> RunEnd {
-    let told = report.to_masked_json(start.elapsed());
-    let code = told["code"].as_str().map(str::to_owned);
-    // A thread that waits says so itself.
-    let pending = report.pending_id().filter(|_| report.is_tool()).map(str::to_owned);
-    let state = match (&code, &pending) {
-        (Some(_), _) => RunState::Failed,
-        (None, Some(_)) => RunState::Waiting,
-        (None, None) => RunState::Completed,
-    };
-    RunEnd { state, code, report: told, pending }
-}
-
-fn failed_end(failed: &Failed) -> RunEnd {
-    let diagnostic: Diagnostic = failed.failure.diagnostic();
-    let (item, chain) = (Some(failed.item.as_str()), &failed.chain);
-    let report = error_json(&diagnostic, item, chain, failed.elapsed, None);
-    let report = failed.with_warnings(report);
-    let is_cancelled = failed.failure.reason() == crate::thread::THREAD_CANCELLED;
-    let state = if is_cancelled { RunState::Cancelled } else { RunState::Failed };
-    RunEnd { pending: None, state, code: Some(diagnostic.code.name().to_owned()), report }
 }

@@ -8,11 +8,13 @@
 //! If all places are taken, the new process waits for one. So neither the environment nor the
 //! parameters of a run that waits are written down.
 //!
-//! `start.rs` the caller's side · `request.rs` what is told · `child.rs` the run's own process ·
+//! `start.rs` the caller's side · `ended.rs` how one ended · `request.rs` what is told ·
+//! `child.rs` the run's own process ·
 //! `log.rs` what its tool writes · `process.rs` starting it ·
 //! `retry.rs` a registry that is out of reach for a while
 
 mod child;
+mod ended;
 mod error;
 mod log;
 mod process;
@@ -27,6 +29,7 @@ use std::sync::atomic::Ordering;
 use crate::host::DETACHED_RUN;
 use crate::registry::process_is_alone;
 
+pub(crate) use ended::{EndedRun, ended_run};
 pub(crate) use error::CODES;
 pub(super) use start::{Detaching, state_base};
 

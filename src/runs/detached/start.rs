@@ -15,6 +15,7 @@ use crate::plan::{Plan, PlanFile};
 use crate::registry::Registry;
 use crate::report::{DetachedReport, Report, Warned};
 use crate::rye::{Request, Rye};
+use crate::space::Root;
 use crate::thread::{ThreadId, new_uuid};
 use crate::verify::KeyError;
 
@@ -50,7 +51,7 @@ impl Detaching<'_> {
     pub(crate) fn tool(self, plan: &Plan, for_record: bool) -> Result<Report, Failure> {
         let text = String::from_utf8(PlanFile::write(plan, false)?);
         let text = text.map_err(|error| DetachError::CannotStart { why: error.to_string() })?;
-        let id = new_uuid();
+        let id = self.request.origin.served.clone().map_or_else(new_uuid, Ok);
         let id = id.map_err(|error| DetachError::CannotStart { why: error.to_string() })?;
         self.go(id, VerifiedParts::Plan(text), for_record)
     }
@@ -91,7 +92,9 @@ impl Detaching<'_> {
 
 /// The folder that holds the `.ai` of what a run or a thread writes.
 pub(crate) fn state_base(rye: &Rye) -> PathBuf {
-    let project = rye.spaces().get(Space::Project).filter(|root| root.exists());
+    // The folder of what a caller of this node sent goes when the run is over.
+    let is_kept = |root: &&Root| root.exists() && !rye.project().is_guest();
+    let project = rye.spaces().get(Space::Project).filter(is_kept);
     let root = project.or_else(|| rye.spaces().get(Space::User));
     root.map(|root| root.base().to_owned()).unwrap_or_default()
 }

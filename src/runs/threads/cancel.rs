@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::Threads;
 use super::cancel_waiting::WaitingEnd;
 use super::detached_waits::withdrawn;
-use super::known_runs::{KnownRun, newest_of};
+use super::known_runs::{KnownRun, ask_node, newest_of, remote_row};
 use crate::diagnostic::{Diagnostic, Failure};
 use crate::host::kill_tree;
 use crate::registry::{DetachedEnd, RunState, ThreadRow};
@@ -23,6 +23,17 @@ impl Threads<'_> {
     /// # Errors
     /// `thread.not_found`, `thread.not_running`, `registry.*`
     pub(crate) fn cancel(self, id: &str) -> Result<KnownRun, Failure> {
+        if let Some(remote) = remote_row(&self.run(id)?)? {
+            ask_node(self, id, Duration::ZERO)?;
+            let known = self.run(id)?;
+            if known.is_over() {
+                let (id, state) = (id.to_owned(), known.state());
+                return Err(ThreadError::NotRunning { id, state }.into());
+            }
+            remote.cancel(self.rye, id)?;
+            ask_node(self, id, Duration::ZERO)?;
+            return self.run(id);
+        }
         until_stopped(self, id, ask_to_stop)
     }
 

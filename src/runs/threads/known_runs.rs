@@ -16,6 +16,7 @@ use crate::base::limits::NEAR_NAMES;
 use crate::base::text::near;
 use crate::diagnostic::{Diagnostic, Failure};
 use crate::registry::{Amounts, AnyRun, Continuations, Registry, RunState, ThreadRow, ThreadWaits};
+use crate::runs::remote::RemoteRow;
 use crate::rye::DueReceipts;
 use crate::thread::{ThreadError, ThreadId, is_uuid, output_log};
 
@@ -26,6 +27,9 @@ const STOP_WAIT_MS: u64 = 5_000;
 /// How long a thread may wait for a decided request before a caller that waits for it is told, in
 /// milliseconds: a decision and what follows it are two steps.
 const UNATTENDED_MS: u64 = 2_000;
+
+/// Longer than any run.
+const FOREVER: Duration = Duration::from_hours(24 * 365 * 10);
 
 /// The shortest end of an id that stands for the whole.
 const ID_END: usize = 4;
@@ -69,6 +73,11 @@ impl KnownRun {
         self.state().is_open()
     }
 
+    /// It is over, and does not wait for a person.
+    pub(crate) fn is_over(&self) -> bool {
+        !self.is_open() && self.state() != RunState::Waiting
+    }
+
     pub(crate) fn started_at(&self) -> &str {
         self.row.started_at.as_deref().unwrap_or(&self.row.asked_at)
     }
@@ -102,6 +111,11 @@ impl KnownRun {
         self.report.as_ref()
     }
 
+    /// The name of the remote whose node runs it.
+    pub(crate) fn remote_name(&self) -> Option<String> {
+        remote_row(self).ok()?.map(|remote| remote.name)
+    }
+
     /// As JSON, without the conversation.
     pub(crate) fn to_json(&self) -> Map<String, Value> {
         let row = &self.row;
@@ -112,6 +126,9 @@ impl KnownRun {
             "async": row.is_detached, "pid": row.pid(), "elsewhere": row.is_elsewhere(),
             "parent": row.parent, "continued_by": row.continued_by,
         }));
+        if let Ok(Some(remote)) = remote_row(self) {
+            out.insert("remote".into(), remote.to_json());
+        }
         if let Some(pending) = self.waits_for() {
             out.insert("pending_id".into(), pending.into());
         }
@@ -234,6 +251,7 @@ impl Threads<'_> {
         id: &str,
         time: Option<Duration>,
     ) -> Result<Result<RunEnd, i32>, Failure> {
+        ask_node(self, id, time.unwrap_or(FOREVER))?;
         let until = time.map(|time| Instant::now() + time);
         self.end_by(id, until, KnownRun::is_open)
     }
@@ -349,6 +367,28 @@ impl Threads<'_> {
     }
 }
 
+/// Asks the node that runs it, if one does, until it ended or for at most `time`.
+///
+/// # Errors
+/// `remote.*`, `store.*`, `thread.not_found`, `registry.*`
+pub(crate) fn ask_node(threads: Threads<'_>, id: &str, time: Duration) -> Result<(), Failure> {
+    let known = threads.run(id)?;
+    if let (Some(remote), false) = (remote_row(&known)?, known.is_over())
+        && let Some(mut registry) = threads.registry()?
+    {
+        remote.refresh(threads.rye, &mut registry, id, time)?;
+    }
+    Ok(())
+}
+
+/// The node that runs it, if one does.
+///
+/// # Errors
+/// `remote.bad_config`
+pub(super) fn remote_row(known: &KnownRun) -> Result<Option<RemoteRow>, Failure> {
+    Ok(known.row.remote.as_deref().map(RemoteRow::read).transpose()?)
+}
+
 /// The threads that one goes on for, the nearest first.
 pub(super) fn earlier_of(threads: Threads<'_>, id: &ThreadId) -> Result<Vec<ThreadId>, Failure> {
     let Some(mut registry) = threads.registry()? else { return Ok(Vec::new()) };
@@ -379,7 +419,9 @@ enum Awaits {
 const UNATTENDED: Duration = Duration::from_millis(UNATTENDED_MS);
 
 fn awaits(registry: &mut Registry, known: &KnownRun) -> Result<Awaits, Failure> {
+    // A node says itself that one waits.
     let is_attended = known.state() != RunState::Waiting
+        || known.row.remote.is_some()
         || known.waits_for().is_some()
         || ThreadWaits::new(registry).is_awaited(known.id())?;
     Ok(if is_attended { Awaits::Person } else { Awaits::Nobody })

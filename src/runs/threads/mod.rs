@@ -48,7 +48,7 @@ pub(crate) use cancel::waiting_above;
 pub(super) use detached_waits::CarriedOutFor;
 pub(crate) use export::ExportedThread;
 pub(super) use known_runs::is_asked_to_stop;
-pub(crate) use known_runs::{KnownRun, full_run_id};
+pub(crate) use known_runs::{KnownRun, ask_node, full_run_id};
 pub(crate) use result::listed_runs;
 pub(super) use resume::ThreadStart;
 pub(crate) use tail::TailEnd;
@@ -59,6 +59,7 @@ use std::path::{Path, PathBuf};
 use record_place::{finding, placed};
 use serde_json::Value;
 
+use super::remote::RemoteRow;
 use crate::base::Digest;
 use crate::base::bytes::{Bounded, read_plain};
 use crate::base::limits::THREAD_RECORD_BYTES;
@@ -125,6 +126,11 @@ impl Threads<'_> {
     /// `thread.record_invalid`, `thread.key_revoked`, `thread.key_not_yours`, `thread.not_found`,
     /// `thread.no_record`, `thread.record_io`, `registry.*`
     pub(crate) fn verify(self, id: &str) -> Result<VerifiedThread, Failure> {
+        if let (Ok(known), Ok(thread)) = (self.run(id), id.parse::<ThreadId>())
+            && let Some(remote) = known_runs::remote_row(&known)?
+        {
+            return verify_remote(self.rye, &remote, &thread);
+        }
         let id = with_record(self, id)?;
         let mut row = row_if_readable(self, &id)?;
         let mut readings = 0;
@@ -172,6 +178,21 @@ impl Threads<'_> {
         let believed = believed.map(|believed| believed.key);
         believed.map_err(|_| format!("its key {key} does not count").into())
     }
+}
+
+/// Checks the record of a thread that a node runs, by the node's key; blobs stay there.
+fn verify_remote(rye: &Rye, remote: &RemoteRow, id: &ThreadId) -> Result<VerifiedThread, Failure> {
+    let (bytes, url, node) = remote.record(rye, id.as_str())?;
+    let of_node = |key| match key == node.fingerprint() {
+        true => Ok(node.clone()),
+        false => Err(format!("its key {key} is not the node's").into()),
+    };
+    let checked = check_record(&bytes, id, &of_node);
+    if let Some(finding) = checked.finding {
+        return Err(ThreadError::RecordInvalid { id: id.clone(), finding }.into());
+    }
+    let (path, files) = (PathBuf::from(url), CheckedFiles::default());
+    Ok(VerifiedThread { row: None, path, checked, files, thread_file: None, bytes })
 }
 
 /// The threads, for a caller that no thread started: the words and acts of threads are hidden from

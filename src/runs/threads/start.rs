@@ -103,7 +103,11 @@ impl Threads<'_> {
             return Err(ThreadError::Outside.into());
         }
         let (id, verified, resuming) = match how {
-            ThreadStart::New => (ThreadId::new(&lineage.source.item().id), None, None),
+            ThreadStart::New => {
+                let given = request.origin.served.as_ref().and_then(|id| id.parse().ok());
+                let new = || ThreadId::new(&lineage.source.item().id);
+                (given.map_or_else(new, Ok), None, None)
+            }
             ThreadStart::Verified(id, verified) => (Ok(id), Some(verified), None),
             ThreadStart::Resumed(resuming) => (Ok(resuming.id.clone()), None, Some(resuming)),
         };

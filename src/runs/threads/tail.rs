@@ -2,15 +2,17 @@
 
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::known_runs::known;
+use super::known_runs::{ask_node, known, remote_row};
 use super::result::{RunEnd, end_of};
 use super::{Threads, parsed};
 use crate::base::durations::wait_of;
 use crate::diagnostic::Failure;
 use crate::parse::kept_json;
+use crate::runs::remote::RemoteRow;
 use crate::thread::{LiveText, THREAD_ENDED, TranscriptLines, is_uuid};
 
 /// How often it is looked whether a thread that is watched wrote more, in milliseconds: a person
@@ -47,6 +49,9 @@ impl Threads<'_> {
         tell: &mut dyn FnMut(Option<&Value>) -> ControlFlow<()>,
     ) -> Result<TailEnd, Failure> {
         let mut found = self.run(id)?;
+        if let Some(remote) = remote_row(&found)? {
+            return tail_remote(self, &remote, id, tell);
+        }
         let mut lines = match is_uuid(id) {
             true => None,
             false => Some(TranscriptLines::of(Path::new(&found.row.base), &parsed(id)?)),
@@ -119,6 +124,20 @@ impl Threads<'_> {
             look += 1;
         }
     }
+}
+
+/// Tells the events of one that a node runs.
+fn tail_remote(
+    threads: Threads<'_>,
+    remote: &RemoteRow,
+    id: &str,
+    tell: &mut dyn FnMut(Option<&Value>) -> ControlFlow<()>,
+) -> Result<TailEnd, Failure> {
+    if remote.tail(threads.rye, id, &mut |event| tell(Some(event)))?.is_break() {
+        return Ok(TailEnd::Left);
+    }
+    ask_node(threads, id, Duration::ZERO)?;
+    end_of(threads, &threads.run(id)?).map(TailEnd::Ended)
 }
 
 /// Tells a part of what is being said or written, as an event that no record holds.

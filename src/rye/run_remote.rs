@@ -1,0 +1,249 @@
+//! Running an item on a node: it is verified here with all that goes, and judged by the hooks here.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Instant;
+
+use serde_json::{Map, Value};
+
+use super::call_policy::{CallPolicy, LockMode};
+use super::facade::Rye;
+use super::hooks::CallHooks;
+use super::load::Loader;
+use super::request::{Request, ThreadOptions};
+use super::run::Runs;
+use super::run_modes::{RemoteParts, RemoteRun};
+use super::thread_settings::patterns;
+use crate::chain::{Chain, Lineage, Primitive, lineage};
+use crate::diagnostic::Failure;
+use crate::id::{Kind, Pattern, Query, Ref, Space};
+use crate::interpolate::bind;
+use crate::parse::{DirectiveContext, Item, Tool};
+use crate::plan::{MatrixError, Params, PlanSource, Target, dependencies};
+use crate::remote::RemoteTable;
+use crate::report::{RemoteReport, Report};
+use crate::trace::Quiet;
+use crate::validate::ValidChain;
+use crate::verify::Source;
+
+/// Most items that a directive may take along beside those that it is made of.
+const PERMITTED_ITEMS: usize = 500;
+
+impl Runs<'_> {
+    /// Lets a node run a tool, if that is asked for; the hooks here judge what goes and comes.
+    pub(super) fn elsewhere(
+        self,
+        loader: &Loader<'_>,
+        valid: &ValidChain,
+        request: &Request,
+        params: &Params,
+        hooks: &CallHooks<'_>,
+    ) -> Result<Option<Report>, Failure> {
+        if valid.chain().primitive() == Primitive::Remote {
+            hooks.before(params.as_map())?;
+            return self.remote_call(loader, request, params.as_map(), hooks).map(Some);
+        }
+        let Target::Remote(remote) = &request.target else { return Ok(None) };
+        let report = self.remote_tool((loader, remote), valid, request, params, hooks)?;
+        Ok(Some(Report::Remote(Box::new(report))))
+    }
+
+    fn remote_tool(
+        self,
+        (loader, remote): (&Loader<'_>, &str),
+        valid: &ValidChain,
+        request: &Request,
+        params: &Params,
+        hooks: &CallHooks<'_>,
+    ) -> Result<RemoteReport, Failure> {
+        let (chain, args) = (valid.chain(), params.as_map());
+        let parts = RemoteParts::of_tool(loader, chain)?;
+        let run = RemoteRun { remote, params: args.clone(), parts: &parts };
+        hooks.before(args)?;
+        let begin = Instant::now();
+        let asked = self.rye.modes.remote(loader, request, run);
+        let mut report =
+            asked.map_err(|failure| hooks.after_failure(args, failure, begin.elapsed()))?;
+        if !request.detached {
+            let mut outcome = report.outcome();
+            hooks.after(args, &mut outcome, begin.elapsed())?;
+            report.replace(outcome);
+        }
+        loader.remember(chain.links().iter().map(|link| &link.source), false);
+        Ok(report)
+    }
+
+    /// Carries out `rye/core/remote/remote`: the run of another item on a node, which the caller of
+    /// the tool must reach as well.
+    fn remote_call(
+        self,
+        loader: &Loader<'_>,
+        request: &Request,
+        args: &Map<String, Value>,
+        hooks: &CallHooks<'_>,
+    ) -> Result<Report, Failure> {
+        let text = |key: &str| args.get(key).and_then(Value::as_str);
+        let object = |key: &str| args.get(key).and_then(Value::as_object).cloned();
+        let item: Ref = text("item_id").unwrap_or_default().parse()?;
+        let kind_of_run = if item.kind == Kind::Directive { "fork" } else { "inline" };
+        let target: Target = text("target").unwrap_or("remote").parse()?;
+        if target == Target::Local {
+            return Err(MatrixError::EmptyRemote.into());
+        }
+        let asked = Request {
+            params: object("parameters").unwrap_or_default(),
+            target,
+            thread: text("thread").unwrap_or(kind_of_run).parse()?,
+            detached: args.get("async") == Some(&Value::Bool(true)),
+            dry_run: request.dry_run,
+            locked: request.locked,
+            receipt: request.receipt.clone(),
+            timeout: request.timeout,
+            of_thread: ThreadOptions {
+                model: text("model").map(str::to_owned),
+                limits: object("limit_overrides").unwrap_or_default(),
+            },
+            origin: request.origin.clone(),
+            ..Request::new(item.to_string())
+        };
+        let begin = Instant::now();
+        let mut ran = self.run(&asked, begin, loader.sink).map_err(|failed| failed.failure);
+        match &mut ran {
+            Ok(Report::Remote(report)) if !asked.detached => {
+                let mut outcome = report.outcome();
+                hooks.after(args, &mut outcome, begin.elapsed())?;
+                report.replace(outcome);
+            }
+            Ok(_) => {}
+            Err(_) => {
+                return ran.map_err(|failure| hooks.after_failure(args, failure, begin.elapsed()));
+            }
+        }
+        ran
+    }
+
+    /// Lets a node run a directive as a thread, with the items that it permits.
+    pub(super) fn remote_directive(
+        self,
+        (loader, remote): (&Loader<'_>, &str),
+        lineage: &Lineage,
+        request: &Request,
+    ) -> Result<RemoteReport, Failure> {
+        bind(&lineage.directive.inputs, request.inputs())?;
+        let parts = RemoteParts::of_directive(loader, lineage)?;
+        let run = RemoteRun { remote, params: request.inputs(), parts: &parts };
+        let report = self.rye.modes.remote(loader, request, run)?;
+        loader.remember(lineage.sources(), false);
+        Ok(report)
+    }
+}
+
+impl RemoteParts {
+    /// The parts of the item that a query answers.
+    ///
+    /// # Errors
+    /// Those of a run, and `matrix.not_executable`.
+    pub(crate) fn find(rye: &Rye, query: &Query) -> Result<Self, Failure> {
+        let policy = CallPolicy::new(rye, LockMode::Listed);
+        let loader = policy.loader(&Quiet);
+        let (source, item) = loader.admit(loader.find(query)?)?;
+        match item {
+            Item::Tool(tool) => Self::of_tool(&loader, &loader.chain(source, *tool, &Quiet)?),
+            Item::Directive(directive) => {
+                Self::of_directive(&loader, &lineage(source, *directive, &loader)?)
+            }
+            _ => Err(MatrixError::NotExecutable { kind: source.item().kind }.into()),
+        }
+    }
+
+    fn of_tool(loader: &Loader<'_>, chain: &Chain) -> Result<Self, Failure> {
+        let modules = dependencies(chain, loader, &Quiet)?;
+        // Config stays: on a node its operator's counts.
+        let modules = modules.into_iter().filter(|source| source.item().kind != Kind::Config);
+        let links = chain.links().iter();
+        Ok(Self {
+            item: chain.tool().item().clone(),
+            secrets: secrets(links.clone().map(|link| &link.tool)).into_iter().collect(),
+            sources: links.map(|link| link.source.clone()).chain(modules).collect(),
+            files: chain.tool().tool.remote.clone(),
+        })
+    }
+
+    fn of_directive(loader: &Loader<'_>, lineage: &Lineage) -> Result<Self, Failure> {
+        let (permitted, secrets) = permitted(loader, lineage)?;
+        Ok(Self {
+            item: lineage.source.item().clone(),
+            sources: lineage.sources().cloned().chain(permitted).collect(),
+            secrets: secrets.into_iter().collect(),
+            files: lineage.directive.remote.clone(),
+        })
+    }
+}
+
+/// The remotes that the configs of these spaces name.
+///
+/// # Errors
+/// `remote.bad_config`, and those of the configs.
+pub(crate) fn remotes_of(loader: &Loader<'_>) -> Result<RemoteTable, Failure> {
+    let item = Ref::new(Kind::Config, "remotes/remotes".parse()?);
+    let mut table = RemoteTable::default();
+    for copy in loader.configs(&item)? {
+        table.add(copy.space, &Value::Object(copy.value))?;
+    }
+    Ok(table)
+}
+
+fn secrets<'t>(tools: impl Iterator<Item = &'t Tool>) -> BTreeSet<String> {
+    tools
+        .flat_map(|tool| {
+            let of_services = tool.services().iter().map(|service| service.secret().to_owned());
+            tool.secrets.iter().cloned().chain(of_services)
+        })
+        .collect()
+}
+
+/// The items of other spaces than the system's that a directive permits, or shows its model, with
+/// what they run through; and the secrets that the tools ask for.
+fn permitted(
+    loader: &Loader<'_>,
+    lineage: &Lineage,
+) -> Result<(Vec<Source>, BTreeSet<String>), Failure> {
+    let capabilities = lineage.directives().find_map(|one| one.permissions.as_deref());
+    let capabilities = capabilities.unwrap_or_default();
+    let globs: Vec<Pattern> = ["execute", "fetch"]
+        .into_iter()
+        .flat_map(|action| patterns(capabilities, action).into_iter())
+        .collect();
+    let contexts: Vec<_> = lineage.directives().map(|one| &one.context).collect();
+    let DirectiveContext { system, before, after, .. } = DirectiveContext::compose(&contexts);
+    let (mut sources, mut asked) = (BTreeMap::new(), BTreeSet::new());
+    let mut take = |item: Ref| -> Result<(), Failure> {
+        let found = loader.find(&Query::from(item))?;
+        if found.space == Space::System {
+            return Ok(());
+        }
+        let (source, parsed) = loader.admit(found)?;
+        let tool = if let Item::Tool(tool) = &parsed { Some(&**tool) } else { None };
+        let names = secrets(tool.into_iter());
+        for link in loader.links(source, parsed, true, |source, _| source.clone())? {
+            if link.item().kind != Kind::Config {
+                sources.insert(link.item().clone(), link);
+            }
+        }
+        asked.extend(names);
+        Ok(())
+    };
+    for id in [system, before, after].into_iter().flatten() {
+        take(Ref::new(Kind::Knowledge, id))?;
+    }
+    if !globs.is_empty() {
+        let survey = loader.rye.items().survey(&globs)?;
+        let own = survey.entries.into_iter().filter(|entry| entry.space != Space::System);
+        let own = own.map(|entry| entry.item).filter(|item| !item.is_hook());
+        let own: BTreeSet<Ref> = own.filter(|item| item.kind != Kind::Config).collect();
+        for item in own.into_iter().take(PERMITTED_ITEMS) {
+            // One that is not admitted is offered to no model, here or there.
+            let _ = take(item);
+        }
+    }
+    Ok((sources.into_values().collect(), asked))
+}
