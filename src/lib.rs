@@ -25,6 +25,7 @@
 //! | 6 | `verify` | admission; `stage`, its mirror |
 //! | 7 | `parse` `lock` | source to typed item; what a project agreed to run |
 //! | 8 | `interpolate` `chain` `search` | placeholders; executor ids to a primitive; which items a few words may mean |
+//! | 9 | `remote` | how a caller speaks with a node |
 //! | 9 | `validate` | the chain, judged |
 //! | 10 | `plan` | an inert, printable plan |
 //! | 11 | `execute` | the plan, carried out |
@@ -41,6 +42,7 @@
 //! | 15 | `import` | foreign configurations as items |
 //! | 15 | `learn` | what a tool needs of the machine, seen in one run |
 //! | 15 | `lsp` | what an editor shows of items that are being written |
+//! | 16 | `node` | runs of verified items for callers on other machines |
 //! | 16 | `mcp` | agents speak with rye over the model context protocol |
 //! | 15 | `testing` | test specs beside items |
 //! | 17 | `cli` | one file a verb; the only place that wires |
@@ -125,12 +127,15 @@ mod lsp;
 #[cfg(feature = "mcp")]
 mod mcp;
 mod mcp_client;
+#[cfg(feature = "node")]
+mod node;
 mod oms;
 mod parse;
 mod plan;
 #[cfg(feature = "http")]
 mod proxy;
 mod registry;
+mod remote;
 mod report;
 mod resolve;
 mod runs;

@@ -33,6 +33,7 @@ pub(super) fn all() -> Vec<Code> {
         crate::learn::CODES,
         crate::testing::CODES,
         crate::eval::CODES,
+        crate::remote::CODES,
         crate::thread::CODES,
         crate::thread::PROVIDER_CODES,
         #[cfg(feature = "code")]

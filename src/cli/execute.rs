@@ -17,7 +17,7 @@ use crate::base::time::{TIME_FORMS, time_from_text};
 use crate::diagnostic::Failure;
 use crate::host::{Ladder, SandboxLevel};
 use crate::plan::{PlanFile, SandboxChoice};
-use crate::report::{Report, trace_text};
+use crate::report::{RemoteReport, Report, trace_text};
 use crate::runs::Threads;
 use crate::rye::{Failed, Request, Rye};
 use crate::trace::{Quiet, Recorded, Sink};
@@ -40,8 +40,8 @@ pub(super) struct Args {
     /// Add a row for each link of the chain to the JSON form
     #[arg(long)]
     chain_details: bool,
-    /// Where to run: `local`, `remote` or `remote:<name>`
-    #[arg(long, default_value = "local", value_name = "WHERE", hide = true)]
+    /// Where to run: `local`, or `remote:NAME` for a node, see `rye remote`
+    #[arg(long, default_value = "local", value_name = "WHERE")]
     target: String,
     /// Who runs it: `inline`, or `fork` for a model thread
     #[arg(long, default_value = "inline", value_name = "HOW")]
@@ -120,6 +120,23 @@ fn of_a_thread(args: &Args, context: &Context) -> Result<(), CliError> {
     Ok(())
 }
 
+/// Refuses options of this machine where another one runs the item.
+///
+/// # Errors
+/// `cli.usage`
+fn of_this_machine(args: &Args) -> Result<(), CliError> {
+    let option = match (&args.plan, args.sandbox) {
+        _ if args.target == "local" => return Ok(()),
+        (Some(_), _) => "--plan",
+        // A person decides there.
+        _ if args.wait => "--wait",
+        (None, SandboxChoice::Auto) => return Ok(()),
+        (None, _) => "--sandbox",
+    };
+    let message = format!("`{option}` is of this machine, and a node runs the item");
+    Err(CliError::Usage { message, help: Some(format!("leave out `{option}`, or `--target`")) })
+}
+
 /// Returns true if a tool is to run, as far as that can be told.
 fn is_tool(args: &Args, context: &Context) -> bool {
     let Some(word) = args.item.as_ref().filter(|_| args.plan.is_none()) else {
@@ -148,6 +165,7 @@ pub(super) fn limits_of(given: &[(String, String)]) -> Result<Map<String, Value>
 
 pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
     of_a_thread(args, context)?;
+    of_this_machine(args)?;
     let limits = limits_of(&args.limit)?;
     let rye = context.rye()?;
     let mut request = request(args, &rye)?;
@@ -251,6 +269,9 @@ pub(super) fn show(
 ) -> Exit {
     let shown = shown.unwrap_or_default();
     out.warned(report.warnings());
+    if let Report::Remote(remote) = report {
+        return show_remote(remote, &shown, out);
+    }
     if out.is_json() {
         let elapsed = context.start.elapsed();
         out.object(&report.to_json(elapsed, shown.details, shown.events.as_deref()));
@@ -287,6 +308,35 @@ pub(super) fn show(
         return Exit::Status(lost.code.exit_status());
     }
     Exit::Status(report.exit_status())
+}
+
+/// Shows what a node ran, and what came of its files.
+fn show_remote(report: &RemoteReport, shown: &Shown, out: &mut Out) -> Exit {
+    let told = Value::from(report.to_json());
+    if !out.is_json() && told["async"] == true {
+        let text = report.to_text();
+        out.exact(&text.stdout);
+        out.note(text.stderr.trim_end());
+        return Exit::DONE;
+    }
+    if let Some(id) = report.pending_id().filter(|_| !out.is_json()) {
+        let (id, remote) = (escape_line(id), escape_line(&report.remote));
+        out.note(&format!("it waits for a person at `{remote}`, who sees it as `{id}`"));
+        out.note(&format!("then: `rye thread wait {}`", escape_line(&report.run)));
+        return Exit::Status(8);
+    }
+    let exit = super::thread::show_end(&told, !shown.stdout, out);
+    if let Some(outputs) = told.get("outputs_written").filter(|_| !out.is_json()) {
+        let rows = |key: &str| outputs[key].as_array().into_iter().flatten();
+        for path in rows("written") {
+            out.note(&format!("wrote {}", escape_line(path.as_str().unwrap_or_default())));
+        }
+        for left in rows("left_out") {
+            let text = |key: &str| escape_line(left[key].as_str().unwrap_or_default());
+            out.warn(&format!("not written: {}: {}", text("path"), text("why")));
+        }
+    }
+    exit
 }
 
 /// Waits for a person's decision, and shows the outcome of the approved run, or of the thread that

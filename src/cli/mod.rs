@@ -48,12 +48,17 @@ mod mcp_install;
 mod mv;
 mod named;
 mod new;
+#[cfg(feature = "node")]
+mod node;
 mod out;
 mod passphrase;
 mod pending;
 mod plan;
 mod receipt;
+mod remote;
 mod search;
+#[cfg(feature = "node")]
+mod serve;
 mod short;
 mod show;
 mod sign;
@@ -187,6 +192,13 @@ verbs! {
         mcp "rye mcp --project ."
         #[cfg(feature = "lsp")]
         lsp "rye lsp"
+    }
+    "Other machines" {
+        remote "rye remote add gpu https://gpu.example:8700"
+        #[cfg(feature = "node")]
+        serve "rye serve --listen 127.0.0.1:8700"
+        #[cfg(feature = "node")]
+        node "rye node list"
     }
     "Exchange" {
         import "rye import skill ./pdf-forms"

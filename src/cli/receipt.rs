@@ -44,8 +44,13 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
     let too_large = || ReceiptError::Malformed { why: "it is larger than 4 MiB".into() };
     let text = read_bytes(file, RECEIPT_BYTES)?.ok_or_else(|| Failure::from(too_large()))?;
     let plan = plan.as_deref().map(super::plan::read).transpose()?;
-    let wanted = ExpectedRun { plan: plan.as_ref(), run_id: run.as_deref() };
-    let checked = context.rye()?.receipts().check(&text, wanted)?;
+    let rye = context.rye()?;
+    // Without remotes a receipt of a node is refused for its key.
+    let remotes = super::remote::table(&rye).and_then(|table| Ok(table.all()?));
+    let nodes: Vec<_> =
+        remotes.unwrap_or_default().into_iter().filter_map(|remote| remote.key).collect();
+    let wanted = ExpectedRun { plan: plan.as_ref(), run_id: run.as_deref(), nodes: &nodes };
+    let checked = rye.receipts().check(&text, wanted)?;
     if out.is_json() {
         let CheckedReceipt { key, owner, receipt } = &checked;
         out.success(json!({

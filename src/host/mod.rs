@@ -37,6 +37,8 @@ mod exchange;
 #[cfg(feature = "http")]
 mod exchange_fault;
 mod file_lookup;
+#[cfg(any(feature = "mcp", feature = "node"))]
+mod heard;
 #[expect(clippy::module_inception, reason = "the trait's own file, named as the design names it")]
 mod host;
 mod kernel;
@@ -74,6 +76,8 @@ pub(crate) use environment::Vars;
 #[cfg(feature = "http")]
 pub(crate) use exchange::OuterProxy;
 pub(crate) use file_lookup::{PathLookup, read as read_small};
+#[cfg(any(feature = "mcp", feature = "node"))]
+pub(crate) use heard::heard;
 pub(crate) use host::{
     ChildEvent, ChildResult, Host, NewRepositories, OutputStream, PlaceKind, ResolvedPath, Spawn,
 };

@@ -102,7 +102,7 @@ impl Pool<'static> {
     ///
     /// # Errors
     /// [`PoolError::Thread`]
-    #[cfg(any(feature = "mcp", test))]
+    #[cfg(any(feature = "mcp", feature = "node", test))]
     pub(crate) fn new(size: PoolSize) -> Result<Self, PoolError> {
         Self::with(size, Box::new(|builder, work| builder.spawn(work).map(drop)))
     }
@@ -192,7 +192,7 @@ impl<'a> Pool<'a> {
     }
 
     /// Returns true if the pool was stopped.
-    #[cfg(any(feature = "mcp", test))]
+    #[cfg(any(feature = "mcp", feature = "node", test))]
     pub(crate) fn is_closed(&self) -> bool {
         self.0.lock().is_closed
     }

@@ -1,12 +1,9 @@
 //! The state that all sessions of one server share, and the life of the server.
 
-use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-use tokio::io::Interest;
-use tokio::io::unix::AsyncFd;
 use tokio::sync::watch;
 
 use super::approvals::Asked;
@@ -21,7 +18,7 @@ use crate::base::durations::TERM_GRACE_MS;
 use crate::base::limits::{MCP_CALLS, MCP_WAITING};
 use crate::base::sync::unpoisoned;
 use crate::diagnostic::Failure;
-use crate::host::{Pool, PoolSize, Signals};
+use crate::host::{Pool, PoolSize, Signals, heard};
 use crate::id::Pattern;
 use crate::registry::process_is_alone;
 use crate::rye::Rye;
@@ -180,20 +177,4 @@ fn has_threads() -> std::io::Result<()> {
         drop(closed);
         Ok(())
     })
-}
-
-/// The next signal that asks this process to end.
-#[expect(
-    deprecated,
-    reason = "what replaces it is `unsafe`; the descriptor is held for the whole time"
-)]
-async fn heard(signals: &Signals) -> std::io::Result<i32> {
-    let fd = AsyncFd::with_interest(signals.fd().as_fd(), Interest::READABLE)?;
-    loop {
-        let mut ready = fd.readable().await?;
-        match signals.take() {
-            Some(signal) => return Ok(signal),
-            None => ready.clear_ready(),
-        }
-    }
 }

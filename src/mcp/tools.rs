@@ -229,6 +229,7 @@ fn known_run() -> Value {
         "pid": {"type": ["integer", "null"], "description": "the process that runs it"},
         "elsewhere": {"type": "boolean", "description": "it runs in another container, so nobody here can tell how it is"},
         "log": {"type": "string", "description": "the file of what a detached tool writes"},
+        "remote": {"type": "object", "description": "the node that runs it: `name` and `node`"},
         "parent": {"type": ["string", "null"], "description": "the thread above"},
         "continued_by": {"type": ["string", "null"], "description": "the thread that goes on for it"},
         "provider": {"type": "string", "description": "of a thread: what asks its model"},

@@ -45,5 +45,7 @@ fn line(known: &KnownRun, out: &Out) -> String {
     let cost = cost.unwrap_or_default();
     let place = if known.row.is_elsewhere() { " elsewhere" } else { "" };
     let item = escape_line(&known.row.item);
-    format!("{id}  {:<9}  {at}  {cost:>12}  {item}{place}", known.state().as_str())
+    let on = known.remote_name().map(|name| format!(" on {}", escape_line(&name)));
+    let on = on.unwrap_or_default();
+    format!("{id}  {:<9}  {at}  {cost:>12}  {item}{place}{on}", known.state().as_str())
 }

@@ -1,5 +1,7 @@
 //! `rye thread show`.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 
 use super::events::{brief, failure_text, one_line};
@@ -12,13 +14,16 @@ use crate::cli::out::Out;
 use crate::diagnostic::{Failure, Style};
 use crate::parse::kept_json;
 use crate::registry::{PendingState, RunState, ThreadRow};
-use crate::runs::{KnownRun, threads_from_outside};
+use crate::runs::{KnownRun, ask_node, threads_from_outside};
 use crate::rye::Rye;
 use crate::thread::{Awaited, duration_limit, see_how_far};
 
 pub(super) fn run(id: &str, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
     let rye = context.rye()?;
-    let known = threads_from_outside(&rye)?.run(id)?;
+    let threads = threads_from_outside(&rye)?;
+    // Where its node cannot be asked, what is known here is shown.
+    let _ = ask_node(threads, id, Duration::ZERO);
+    let known = threads.run(id)?;
     let Some(thread) = known.thread() else { return Ok(of_run(&known, out)) };
     let (_, transcript) = threads_from_outside(&rye)?.show(id)?;
     // A line that is not JSON is told by `rye thread verify`; a half one may be the last.

@@ -55,6 +55,10 @@ pub(super) fn run(
     let is_meant =
         path.extension().is_some_and(|ext| ext == "pem" || ext == "toml" || ext == "pub");
     let mut document = match key.contains(['/', '.']) && (is_meant || path.is_file()) {
+        _ if PublicKey::from_text(key).is_some() => {
+            let (key, owner) = key_of(key, rye)?;
+            TrustDocument::new(key, owner)
+        }
         true => from_file(&path, key)?.into_wish(),
         false => proposed_or_said(key, rye)?,
     };
@@ -421,6 +425,26 @@ fn from_file(path: &Path, shown: &str) -> Result<TrustDocument, Failure> {
             Ok(TrustDocument::new(public_key, escape_line(&stem)))
         }
     }
+}
+
+/// A key by its file, by its text, or by the fingerprint of one that you trust; and its owner.
+///
+/// # Errors
+/// `trust.malformed`, `trust.weak_key`, `trust.not_found`
+pub(in crate::cli) fn key_of(name: &str, rye: &Rye) -> Result<(PublicKey, String), Failure> {
+    let weak = || TrustError::Weak { what: name.to_owned() };
+    if let Some(key) = PublicKey::from_text(name) {
+        let key = key.map_err(|_| weak())?;
+        let owner = key.fingerprint().to_string();
+        return Ok((key, owner));
+    }
+    let document = match name.parse::<Fingerprint>() {
+        Ok(key) => rye.trust().document(key)?.ok_or_else(|| TrustError::NotFound {
+            what: format!("you do not trust the key `{key}`"),
+        })?,
+        Err(_) => from_file(&rye.located().cwd.join(name), name)?,
+    };
+    Ok((document.public_key, document.owner))
 }
 
 /// A key by its file or its whole fingerprint, for one check.

@@ -7,6 +7,7 @@ mod propose;
 mod records;
 mod review;
 
+pub(super) use add::key_of;
 pub(super) use allow::allowed;
 pub(super) use list::dev_keys;
 pub(super) use propose::is_unproposed;

@@ -1,0 +1,261 @@
+//! Runs as their callers see them.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use axum::Extension;
+use axum::extract::{RawQuery, State};
+use axum::http::StatusCode;
+use axum::response::Response;
+use serde_json::{Map, Value, json};
+use tokio::sync::watch;
+use tokio::task::spawn_blocking;
+
+use super::asked::{Asked, Refused, Segment, json as answer, with_kind};
+use super::execute::{RunOver, RunningRun};
+use super::server::Node;
+use crate::base::sync::unpoisoned;
+use crate::diagnostic::{Diagnostic, Failure};
+use crate::registry::{Served, ServedRuns};
+use crate::remote::RemoteError;
+use crate::report::error_json;
+use crate::runs::{KnownRun, Threads};
+
+/// The longest time for which an answer is held back, in seconds.
+const HELD_BACK: u64 = 60;
+
+/// Between two looks at a run of another process.
+pub(super) const LOOK: Duration = Duration::from_millis(100);
+
+/// Runs that a list holds at the most.
+const LISTED: u64 = 200;
+
+/// The fields of a run that are for its caller; the others are of this machine.
+const FIELDS: [&str; 16] = [
+    "thread_id",
+    "item_id",
+    "thread_status",
+    "thread_code",
+    "failure",
+    "asked_at",
+    "started_at",
+    "ended_at",
+    "async",
+    "parent",
+    "continued_by",
+    "pending_id",
+    "provider",
+    "model",
+    "limits",
+    "used",
+];
+
+fn for_caller(known: &KnownRun) -> Map<String, Value> {
+    let all = known.to_json().into_iter();
+    all.filter(|(key, _)| FIELDS.contains(&key.as_str())).collect()
+}
+
+/// A run of this caller.
+///
+/// # Errors
+/// `remote.not_found`, also for the run of another caller.
+pub(super) fn own(node: &Node, asked: &Asked, id: &str) -> Result<Served, Refused> {
+    let key = asked.caller.key.fingerprint().to_string();
+    let served = ServedRuns::new(&mut node.registry()).find(id)?;
+    let own = served.filter(|served| served.caller == key);
+    Ok(own.ok_or_else(|| RemoteError::NotFound { what: format!("the run `{id}`") })?)
+}
+
+/// `GET /threads`
+pub(super) async fn list(
+    State(node): State<Arc<Node>>,
+    Extension(asked): Extension<Asked>,
+) -> Response {
+    let here = Arc::clone(&node);
+    let listed = spawn_blocking(move || -> Result<Value, Refused> {
+        let key = asked.caller.key.fingerprint().to_string();
+        let ids = ServedRuns::new(&mut here.registry()).ids_of(&key, LISTED)?;
+        let threads = Threads::new(&here.rye);
+        let runs: Vec<_> = ids.iter().filter_map(|id| threads.run(id).ok()).collect();
+        Ok(json!({"threads": runs.iter().map(for_caller).collect::<Vec<_>>()}))
+    });
+    respond(&node, listed.await)
+}
+
+/// `GET /threads/{id}`
+pub(super) async fn show(
+    State(node): State<Arc<Node>>,
+    Segment(id): Segment,
+    RawQuery(query): RawQuery,
+    Extension(asked): Extension<Asked>,
+) -> Response {
+    let told = async {
+        own(&node, &asked, &id)?;
+        let wait = parameter(query.as_deref(), "wait").unwrap_or("0");
+        let wait = wait.parse().ok().filter(|wait| *wait <= HELD_BACK);
+        let why = "`wait` is not a number of seconds up to 60";
+        let wait = wait.ok_or_else(|| RemoteError::bad_request(why))?;
+        wait_until_over(&node, &id, None, Duration::from_secs(wait)).await?;
+        answer_of(&node, id.clone()).await
+    };
+    match told.await {
+        Ok(told) => answer(StatusCode::OK, &told),
+        Err(refused) => refused.respond(&node),
+    }
+}
+
+/// `GET /threads/{id}/record`
+pub(super) async fn record(
+    State(node): State<Arc<Node>>,
+    Segment(id): Segment,
+    Extension(asked): Extension<Asked>,
+) -> Response {
+    let here = Arc::clone(&node);
+    let read = spawn_blocking(move || -> Result<Vec<u8>, Refused> {
+        own(&here, &asked, &id)?;
+        Ok(Threads::new(&here.rye).show(&id)?.1)
+    });
+    match read.await {
+        Ok(Ok(bytes)) => with_kind("application/x-ndjson", bytes),
+        Ok(Err(refused)) => refused.respond(&node),
+        Err(_) => Refused::bug().respond(&node),
+    }
+}
+
+/// `POST /threads/{id}/cancel`
+pub(super) async fn cancel(
+    State(node): State<Arc<Node>>,
+    Segment(id): Segment,
+    Extension(asked): Extension<Asked>,
+) -> Response {
+    let told = async {
+        own(&node, &asked, &id)?;
+        let here = {
+            let mut running = unpoisoned(node.running.lock());
+            let ends_here = |run: &RunningRun| !run.is_thread || !run.over.borrow().has_begun;
+            if running.get(&id).is_some_and(ends_here) { running.remove(&id) } else { None }
+        };
+        match here {
+            Some(run) => {
+                let over = run.over.clone();
+                run.cancel(&node);
+                wait_until_over(&node, &id, Some(over), Duration::from_secs(HELD_BACK)).await?;
+            }
+            None => {
+                let (node, id) = (Arc::clone(&node), id.clone());
+                let cancelled = spawn_blocking(move || {
+                    let threads = Threads::new(&node.rye);
+                    // A caller whose line broke asks once more.
+                    match threads.run(&id)?.is_over() {
+                        true => Ok(()),
+                        false => threads.cancel(&id).map(drop),
+                    }
+                });
+                cancelled.await.map_err(|_| Refused::bug())??;
+            }
+        }
+        answer_of(&node, id.clone()).await
+    };
+    match told.await {
+        Ok(told) => answer(StatusCode::OK, &told),
+        Err(refused) => refused.respond(&node),
+    }
+}
+
+/// Waits until this process has no more to do for a run, at most for `time`: one with a process of
+/// its own goes on.
+pub(super) async fn wait_until_over_here(
+    mut over: watch::Receiver<RunOver>,
+    time: Duration,
+) -> RunOver {
+    let over = tokio::time::timeout(time, over.wait_for(|over| over.is_over)).await;
+    over.ok().and_then(Result::ok).map(|over| over.clone()).unwrap_or_default()
+}
+
+/// Waits until a run is over or waits for a person, at most for `time`.
+pub(super) async fn wait_until_over(
+    node: &Arc<Node>,
+    id: &str,
+    over: Option<watch::Receiver<RunOver>>,
+    time: Duration,
+) -> Result<RunOver, Refused> {
+    let until = Instant::now() + time;
+    let known = || unpoisoned(node.running.lock()).get(id).map(|run| run.over.clone());
+    if let Some(over) = over.or_else(known) {
+        let over = wait_until_over_here(over, time).await;
+        if over.refused.is_some() || !over.is_over {
+            return Ok(over);
+        }
+    }
+    let mut version = None;
+    while Instant::now() < until {
+        let (here, name) = (Arc::clone(node), id.to_owned());
+        let newest = node.registry().version()?;
+        if version.replace(newest) != Some(newest) {
+            let open =
+                spawn_blocking(move || Threads::new(&here.rye).run(&name).map(|run| run.is_open()));
+            if !open.await.map_err(|_| Refused::bug())?? {
+                break;
+            }
+        }
+        tokio::time::sleep(LOOK).await;
+    }
+    Ok(RunOver::default())
+}
+
+/// A run with its report once it is over or waits, and what came of it.
+pub(super) async fn answer_of(node: &Arc<Node>, id: String) -> Result<Value, Refused> {
+    let here = Arc::clone(node);
+    let told = spawn_blocking(move || -> Result<Value, Refused> {
+        let threads = Threads::new(&here.rye);
+        let is_here = here.has_to_run(&id);
+        let known = match threads.run(&id) {
+            // It registers itself when its turn has come.
+            Err(_) if is_here => {
+                return Ok(json!({"run": {"thread_id": id, "thread_status": "created"}}));
+            }
+            known => known?,
+        };
+        let mut told = json!({"run": for_caller(&known)});
+        if known.is_open() {
+            return Ok(told);
+        }
+        let is_last = known.row.continued_by.is_none();
+        let mut report = match known.report().filter(|_| is_last) {
+            Some(report) => report.clone(),
+            None => match threads.wait(&id, Some(Duration::ZERO)) {
+                Ok(Ok(ended)) => ended.report,
+                Ok(Err(_)) => return Ok(told),
+                Err(failure) => failed(&failure, &known),
+            },
+        };
+        let served = ServedRuns::new(&mut here.registry()).find(&id)?;
+        if let (Some(served), true) = (served, known.is_over()) {
+            let made = here.finish(&known, &served)?;
+            if let (Some(report), Value::Object(made)) = (report.as_object_mut(), made) {
+                report.extend(made);
+            }
+        }
+        told["report"] = report;
+        Ok(told)
+    });
+    told.await.map_err(|_| Refused::bug())?
+}
+
+fn failed(failure: &Failure, known: &KnownRun) -> Value {
+    let diagnostic: Diagnostic = failure.diagnostic();
+    error_json(&diagnostic, Some(&known.row.item), &[], Duration::ZERO, None)
+}
+
+fn respond(node: &Node, told: Result<Result<Value, Refused>, tokio::task::JoinError>) -> Response {
+    match told {
+        Ok(Ok(told)) => answer(StatusCode::OK, &told),
+        Ok(Err(refused)) => refused.respond(node),
+        Err(_) => Refused::bug().respond(node),
+    }
+}
+
+/// The value of a parameter of a query, as it stands there.
+pub(super) fn parameter<'q>(query: Option<&'q str>, name: &str) -> Option<&'q str> {
+    query?.split('&').find_map(|pair| pair.strip_prefix(name)?.strip_prefix('='))
+}

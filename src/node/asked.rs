@@ -1,0 +1,280 @@
+//! Who asks: the one place where a request is let in.
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::{FromRequestParts, Path, Request, State};
+use axum::http::header::{CONTENT_TYPE, HOST, HeaderName, HeaderValue, RETRY_AFTER};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, StatusCode};
+use axum::middleware::Next;
+use axum::response::Response;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use http_body_util::{BodyExt, Collected};
+use serde_json::Value;
+use tokio::sync::OwnedSemaphorePermit;
+
+use super::bodies::read_body;
+use super::server::Node;
+use crate::base::Digest;
+use crate::base::sync::unpoisoned;
+use crate::diagnostic::{Diagnose, Diagnostic, Failure};
+use crate::plan::MatrixError;
+use crate::registry::RegistryError;
+use crate::remote::{KEY_HEADER, REMOTE_BAD_REQUEST, REMOTE_BUSY, REMOTE_TOO_LARGE, RemoteError};
+use crate::report::error_json;
+use crate::signature::{
+    HttpSignature, MessageFault, RequestHead, SignedRequest, sign_answer, verify_request,
+};
+use crate::store::StoreError;
+use crate::trust::NodeCaller;
+use crate::verify::PublicKey;
+
+/// The paths that anyone may ask.
+pub(super) const OPEN: [&str; 4] = ["/health", "/identity", "/openapi.json", "/metrics"];
+
+/// A request that was let in.
+#[derive(Clone)]
+pub(super) struct Asked {
+    pub(super) caller: Arc<NodeCaller>,
+    pub(super) body: Arc<[u8]>,
+    /// For the answer.
+    pub(super) signature: Arc<HttpSignature>,
+    /// The room that the body takes.
+    _room: Arc<OwnedSemaphorePermit>,
+}
+
+/// The one segment of a path that names something.
+pub(super) struct Segment(pub(super) String);
+
+impl FromRequestParts<Arc<Node>> for Segment {
+    type Rejection = Response;
+
+    async fn from_request_parts(parts: &mut Parts, node: &Arc<Node>) -> Result<Self, Response> {
+        let read = Path::from_request_parts(parts, node).await;
+        let why = "its path is not UTF-8";
+        read.map(|Path(name)| Self(name)).map_err(|_| refused(node, &RemoteError::bad_request(why)))
+    }
+}
+
+/// An answer that signs itself at its end.
+#[derive(Clone)]
+pub(super) struct SignsItself;
+
+/// Why a request came to nothing.
+pub(super) enum Refused {
+    Remote(Box<RemoteError>),
+    Other(Failure),
+}
+
+impl From<RemoteError> for Refused {
+    fn from(error: RemoteError) -> Self {
+        Self::Remote(Box::new(error))
+    }
+}
+
+macro_rules! refused_by {
+    ($($error:ty),+) => {$(
+        impl From<$error> for Refused {
+            fn from(error: $error) -> Self {
+                Self::Other(error.into())
+            }
+        }
+    )+};
+}
+
+refused_by!(Failure, MatrixError, RegistryError, StoreError);
+
+impl Refused {
+    /// A panic of ours took the answer away.
+    pub(super) fn bug() -> Self {
+        RemoteError::Busy { why: "has met a bug in rye" }.into()
+    }
+
+    pub(super) fn respond(&self, node: &Node) -> Response {
+        match self {
+            Self::Remote(error) => refused(node, error),
+            Self::Other(failure) => failed(node, failure),
+        }
+    }
+}
+
+/// Lets a request in, or refuses it; signs the answer.
+pub(super) async fn let_in(
+    State(node): State<Arc<Node>>,
+    request: Request,
+    next: Next,
+) -> Response {
+    node.metrics.asked();
+    if OPEN.contains(&request.uri().path()) {
+        return next.run(request).await;
+    }
+    let headers = pairs(request.headers());
+    let signature = HttpSignature::of(&headers.iter().map(borrowed).collect::<Vec<_>>()).ok();
+    let answer = match asked(&node, request, &headers).await {
+        Ok(request) => next.run(request).await,
+        Err(refusal) => refused(&node, &refusal),
+    };
+    match signature {
+        Some(signature) if answer.extensions().get::<SignsItself>().is_none() => {
+            signed(&node, answer, &signature).await
+        }
+        _ => answer,
+    }
+}
+
+fn pairs(headers: &HeaderMap) -> Vec<(String, Vec<u8>)> {
+    let pairs = headers.iter();
+    pairs.map(|(name, value)| (name.to_string(), value.as_bytes().to_vec())).collect()
+}
+
+fn borrowed((name, value): &(String, Vec<u8>)) -> (&str, &[u8]) {
+    (name, value)
+}
+
+/// Checks everything that there is to check about who asks.
+async fn asked(
+    node: &Node,
+    request: Request,
+    headers: &[(String, Vec<u8>)],
+) -> Result<Request, RemoteError> {
+    let now = jiff::Timestamp::now().as_second();
+    let host = request.headers().get(HOST).and_then(|host| host.to_str().ok());
+    let host = host.ok_or_else(|| RemoteError::bad_request("it has no header `Host`"))?;
+    let target = match request.uri().path_and_query() {
+        Some(path) if request.uri().authority().is_none() => {
+            format!("{}://{host}{path}", node.scheme())
+        }
+        _ => return Err(RemoteError::bad_request("its target is not a path")),
+    };
+    let borrowed: Vec<_> = headers.iter().map(borrowed).collect();
+    let head =
+        RequestHead { method: request.method().as_str(), target_uri: &target, headers: &borrowed };
+    let mut caller: Option<NodeCaller> = None;
+    let known = |key: &_| -> Option<PublicKey> {
+        caller = node.caller(*key);
+        caller.as_ref().map(|caller| caller.key.clone())
+    };
+    let signed = verify_request(&head, node.fingerprint, now, known).map_err(|f| told(f, node))?;
+    let caller = caller.ok_or_else(|| unknown(&signed.key.to_string()))?;
+    node.may_ask(signed.key)?;
+    let SignedRequest { key, nonce, expires, body: expected, signature, .. } = signed;
+    let (mut parts, body) = request.into_parts();
+    let (body, room) = read_body(node, &parts, body).await?;
+    expected.check(Digest::of(&body)).map_err(|fault| told(fault, node))?;
+    let is_new = unpoisoned(node.nonces.lock()).is_new(&key.to_string(), &nonce, expires, now);
+    if !is_new.map_err(|_| RemoteError::Busy { why: "cannot keep the numbers of requests" })? {
+        return Err(RemoteError::Replayed);
+    }
+    let (caller, signature) = (Arc::new(caller), Arc::new(signature));
+    parts.extensions.insert(Asked { caller, body, signature, _room: Arc::new(room) });
+    Ok(Request::from_parts(parts, Body::empty()))
+}
+
+fn unknown(key: &str) -> RemoteError {
+    RemoteError::UnknownKey { key: key.to_owned() }
+}
+
+fn told(fault: MessageFault, node: &Node) -> RemoteError {
+    match fault {
+        MessageFault::WrongNode { named } => {
+            RemoteError::WrongNode { named: named.to_string(), here: node.fingerprint }
+        }
+        MessageFault::Clock { created, expires, now } => {
+            RemoteError::Clock { created, expires, now }
+        }
+        MessageFault::UnknownKey { key } => unknown(&key.to_string()),
+        MessageFault::BodyDiffers => RemoteError::BodyDiffers,
+        other => RemoteError::BadSignature { why: other.to_string() },
+    }
+}
+
+/// Signs an answer for the request with that signature.
+async fn signed(node: &Node, answer: Response, request: &HttpSignature) -> Response {
+    let (mut parts, body) = answer.into_parts();
+    let Ok(body) = body.collect().await.map(Collected::to_bytes) else {
+        return Response::from_parts(parts, Body::empty());
+    };
+    let status = parts.status.as_u16();
+    for (name, value) in node.signature(status, Digest::of(&body), request) {
+        let (name, value) = (HeaderName::from_static(name), HeaderValue::from_str(&value));
+        if let Ok(value) = value {
+            parts.headers.insert(name, value);
+        }
+    }
+    Response::from_parts(parts, Body::from(body))
+}
+
+impl Node {
+    /// The headers that sign an answer.
+    pub(super) fn signature(
+        &self,
+        status: u16,
+        body: Digest,
+        request: &HttpSignature,
+    ) -> Vec<(&'static str, String)> {
+        let now = jiff::Timestamp::now().as_second();
+        let mut headers = sign_answer(&self.pair, status, body, request, now);
+        headers.push((KEY_HEADER, STANDARD.encode(self.pair.public().as_bytes())));
+        headers
+    }
+}
+
+/// An answer with a body of that media type.
+pub(super) fn with_kind(kind: &'static str, body: impl Into<Body>) -> Response {
+    let mut answer = Response::new(body.into());
+    answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(kind));
+    answer
+}
+
+/// An answer that is JSON.
+pub(super) fn json(status: StatusCode, value: &Value) -> Response {
+    let mut answer = with_kind("application/json", value.to_string());
+    *answer.status_mut() = status;
+    answer
+}
+
+/// The structured error of core 7.12.
+pub(super) fn refused(node: &Node, refusal: &RemoteError) -> Response {
+    node.metrics.refused(refusal.code());
+    let told = error_json(&Diagnostic::from(refusal), None, &[], std::time::Duration::ZERO, None);
+    let mut answer = json(status_of(refusal), &told);
+    if refusal.code() == REMOTE_BUSY {
+        answer.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
+    }
+    answer
+}
+
+/// As [`refused`], for a failure of another layer.
+fn failed(node: &Node, failure: &Failure) -> Response {
+    let diagnostic = failure.diagnostic();
+    node.metrics.refused(diagnostic.code);
+    let status = match diagnostic.code.exit_status() {
+        2 | 4 | 5 => StatusCode::BAD_REQUEST,
+        3 => StatusCode::NOT_FOUND,
+        _ => StatusCode::INTERNAL_SERVER_ERROR,
+    };
+    json(status, &error_json(&diagnostic, None, &[], std::time::Duration::ZERO, None))
+}
+
+fn status_of(refusal: &RemoteError) -> StatusCode {
+    match refusal {
+        RemoteError::BadSignature { .. }
+        | RemoteError::Clock { .. }
+        | RemoteError::UnknownKey { .. }
+        | RemoteError::BodyDiffers
+        | RemoteError::Replayed
+        | RemoteError::WrongNode { .. } => StatusCode::UNAUTHORIZED,
+        RemoteError::OutOfScope { .. } => StatusCode::FORBIDDEN,
+        RemoteError::NotFound { .. } => StatusCode::NOT_FOUND,
+        RemoteError::MissingObjects { .. } | RemoteError::MissingSecret { .. } => {
+            StatusCode::CONFLICT
+        }
+        RemoteError::NoSuchMethod { .. } => StatusCode::METHOD_NOT_ALLOWED,
+        other if other.code() == REMOTE_BUSY => StatusCode::SERVICE_UNAVAILABLE,
+        other if other.code() == REMOTE_TOO_LARGE => StatusCode::PAYLOAD_TOO_LARGE,
+        other if other.code() == REMOTE_BAD_REQUEST => StatusCode::BAD_REQUEST,
+        _ => StatusCode::INTERNAL_SERVER_ERROR,
+    }
+}

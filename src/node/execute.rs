@@ -1,0 +1,383 @@
+//! Runs for callers: what they ask for is checked, and carried out in a folder of its own.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+
+use axum::Extension;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::Response;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use tokio::sync::watch;
+use tokio::task::spawn_blocking;
+
+use super::answers::{answer_of, wait_until_over_here};
+use super::asked::{Asked, Refused, json as answer};
+use super::server::Node;
+use crate::base::Digest;
+use crate::base::sync::unpoisoned;
+use crate::host::{PoolError, Ticket};
+use crate::id::{Kind, Ref};
+use crate::plan::{RunMode, Target, Thread};
+use crate::registry::{DetachedEnd, NewServed, ServedClaim, ServedRuns};
+use crate::remote::{ExecuteRequest, RemoteError};
+use crate::runs::{EndedRun, ended_run};
+use crate::rye::{Failed, Origin, Request, ThreadOptions, moment};
+use crate::store::kinds::{Snapshot, load};
+use crate::store::manifest::TreeManifest;
+use crate::store::{ObjectStore, StoreError};
+use crate::thread::ThreadError;
+use crate::trace::Quiet;
+use crate::trust::NodeCaller;
+
+/// How long the answer to a run is held back until it ended; a detached one needs only to begin.
+const HELD_BACK: Duration = Duration::from_secs(20);
+
+/// The rest of a caller's request, beside the item; the registry keeps it until the run is over.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub(super) struct ServedAsk {
+    pub(super) snapshot: Option<Digest>,
+    pub(super) outputs: Vec<String>,
+    pub(super) receipt: Option<PathBuf>,
+}
+
+/// A run of this process. Dropping it cancels the run.
+pub(super) struct RunningRun {
+    ticket: Ticket<'static>,
+    pub(super) over: watch::Receiver<RunOver>,
+    /// A thread looks itself if it is asked to stop.
+    pub(super) is_thread: bool,
+    /// The run, if the pool drops it before its turn comes.
+    given_back: mpsc::Receiver<Turn>,
+}
+
+/// A run, and those who are told how far it is.
+struct Turn {
+    run: PreparedRun,
+    say: watch::Sender<RunOver>,
+}
+
+/// A run in the pool.
+struct HandedIn {
+    turn: Option<Turn>,
+    back: mpsc::Sender<Turn>,
+}
+
+impl Drop for HandedIn {
+    fn drop(&mut self) {
+        if let Some(turn) = self.turn.take() {
+            let _ = self.back.send(turn);
+        }
+    }
+}
+
+impl RunningRun {
+    /// Cancels the run; one whose turn has not come ends at once.
+    pub(super) fn cancel(self, node: &Node) {
+        let Self { ticket, given_back, .. } = self;
+        drop(ticket);
+        if let Ok(Turn { run, say }) = given_back.try_recv() {
+            let id = run.request.run.clone();
+            let why = ThreadError::Cancelled { id: id.clone(), is_below: false };
+            let cancelled = Failed::early(why.into(), run.item.to_string(), Duration::ZERO);
+            run.write_end(node, &ended_run(Err(cancelled), &id, Instant::now()));
+            node.metrics.ended();
+            say.send_replace(RunOver { is_over: true, ..RunOver::default() });
+        }
+    }
+}
+
+/// How far a run of this process is.
+#[derive(Debug, Clone, Default)]
+pub(super) struct RunOver {
+    pub(super) has_begun: bool,
+    pub(super) is_over: bool,
+    /// The report of a run that was refused before it was registered.
+    pub(super) refused: Option<Value>,
+}
+
+/// `POST /execute`
+pub(super) async fn execute(
+    State(node): State<Arc<Node>>,
+    Extension(asked): Extension<Asked>,
+) -> Response {
+    match run(&node, &asked).await {
+        Ok(told) => answer(StatusCode::OK, &told),
+        Err(refused) => refused.respond(&node),
+    }
+}
+
+async fn run(node: &Arc<Node>, asked: &Asked) -> Result<Value, Refused> {
+    let request = ExecuteRequest::read(&asked.body)?;
+    let item = request
+        .item_id
+        .parse::<Ref>()
+        .map_err(|error| RemoteError::bad_request(format!("`item_id`: {error}")))?;
+    may_run(node, asked, &request, &item)?;
+    let id = request.run.clone();
+    let over = match begin(node, asked, request, item).await? {
+        Some(over) => over,
+        None => watch::channel(RunOver { is_over: true, ..RunOver::default() }).1,
+    };
+    let over = wait_until_over_here(over, HELD_BACK).await;
+    if let Some(report) = over.refused {
+        let code = report.get("code").cloned();
+        let run = json!({"thread_id": id, "thread_status": "failed", "thread_code": code});
+        return Ok(json!({"run": run, "report": report}));
+    }
+    answer_of(node, id).await
+}
+
+/// Refuses what this caller may not ask, and what no run can be.
+fn may_run(
+    node: &Node,
+    asked: &Asked,
+    request: &ExecuteRequest,
+    item: &Ref,
+) -> Result<(), Refused> {
+    let out_of_scope = |what: String| RemoteError::OutOfScope {
+        owner: asked.caller.owner.clone(),
+        key: asked.caller.key.fingerprint(),
+        what,
+    };
+    if node.is_ending() {
+        return Err(RemoteError::Busy { why: "is about to end" }.into());
+    }
+    if !asked.caller.may_execute(item) {
+        return Err(out_of_scope(format!("runs of `{item}`")).into());
+    }
+    if request.snapshot.is_some() && !asked.caller.may_use_objects() {
+        return Err(out_of_scope("objects".into()).into());
+    }
+    let mode = RunMode {
+        target: Target::Remote("default".into()),
+        thread: request.thread.parse::<Thread>()?,
+        detached: request.detached,
+        dry_run: false,
+    };
+    mode.check(item.kind)?;
+    if !request.has_fit_id(item) {
+        let why = "`run` is not the id of a run: a UUID of version 7, behind the name of a thread";
+        return Err(RemoteError::bad_request(why).into());
+    }
+    let vars = &node.rye.located().vars;
+    let is_missing = |name: &&String| vars.text(name).is_none_or(str::is_empty);
+    let names: Vec<String> = request.secrets.iter().filter(is_missing).cloned().collect();
+    match names.is_empty() {
+        true => Ok(()),
+        false => Err(RemoteError::MissingSecret { item: item.clone(), names }.into()),
+    }
+}
+
+/// Begins a run, unless the caller asked for it before; a run of this process says when it is over.
+async fn begin(
+    node: &Arc<Node>,
+    asked: &Asked,
+    request: ExecuteRequest,
+    item: Ref,
+) -> Result<Option<watch::Receiver<RunOver>>, Refused> {
+    let (here, caller) = (Arc::clone(node), Arc::clone(&asked.caller));
+    let prepared = spawn_blocking(move || prepare(&here, &caller, request, item)).await;
+    let Some(run) = prepared.map_err(|_| RemoteError::Busy { why: "has a bug" })?? else {
+        return Ok(unpoisoned(node.running.lock())
+            .get(&asked_id(asked))
+            .map(|run| run.over.clone()));
+    };
+    let (id, is_thread) = (run.request.run.clone(), run.request.thread == "fork");
+    let (say, over) = watch::channel(RunOver::default());
+    let here = Arc::clone(node);
+    let (back, given_back) = mpsc::channel();
+    let mut handed_in = HandedIn { turn: Some(Turn { run, say }), back };
+    let job = move |_: &AtomicBool| {
+        let Some(Turn { run, say }) = handed_in.turn.take() else { return };
+        say.send_modify(|over| over.has_begun = true);
+        let id = run.request.run.clone();
+        let refused = run.carry_out(&here);
+        unpoisoned(here.running.lock()).remove(&id);
+        here.metrics.ended();
+        say.send_replace(RunOver { has_begun: true, is_over: true, refused });
+    };
+    let mut running = unpoisoned(node.running.lock());
+    match node.pool.submit(Box::new(job)) {
+        Ok(ticket) => {
+            node.metrics.started();
+            let run = RunningRun { ticket, over: over.clone(), is_thread, given_back };
+            running.insert(id, run);
+            Ok(Some(over))
+        }
+        Err(error) => {
+            drop(running);
+            let _ = ServedRuns::new(&mut node.registry()).withdraw(&id);
+            let why = match error {
+                PoolError::Busy { .. } => "runs as much as it may already",
+                PoolError::Thread { .. } => "has no thread left",
+            };
+            Err(RemoteError::Busy { why }.into())
+        }
+    }
+}
+
+fn asked_id(asked: &Asked) -> String {
+    ExecuteRequest::read(&asked.body).map(|request| request.run).unwrap_or_default()
+}
+
+/// A run that may begin.
+struct PreparedRun {
+    request: ExecuteRequest,
+    item: Ref,
+    caller: Arc<NodeCaller>,
+    tree: Option<TreeManifest>,
+    receipt: Option<PathBuf>,
+}
+
+/// Checks that all objects are there, and gives the id to the caller; `None` if it has it.
+fn prepare(
+    node: &Node,
+    caller: &Arc<NodeCaller>,
+    request: ExecuteRequest,
+    item: Ref,
+) -> Result<Option<PreparedRun>, Refused> {
+    let tree = request.snapshot.map(|snapshot| tree_of(node, snapshot)).transpose()?;
+    let receipt = request.receipt && item.kind == Kind::Tool;
+    let receipt =
+        receipt.then(|| node.user.join(format!(".ai/state/receipts/{}.json", request.run)));
+    let asked = ServedAsk {
+        snapshot: request.snapshot,
+        outputs: request.outputs.clone(),
+        receipt: receipt.clone(),
+    };
+    let asked = serde_json::to_string(&asked).expect("a struct of texts is JSON");
+    let (kind, named, base) =
+        (item.kind.to_string(), item.to_string(), node.user.to_string_lossy().into_owned());
+    let row =
+        NewServed { id: &request.run, kind: &kind, item: &named, base: &base, asked_at: &moment() };
+    // A thread and a detached run register themselves.
+    let is_here = item.kind == Kind::Tool && !request.detached;
+    let caller_key = caller.key.fingerprint().to_string();
+    let claim = ServedRuns::new(&mut node.registry()).claim(
+        &request.run,
+        (&caller_key, &asked),
+        is_here.then_some(&row),
+    )?;
+    match claim {
+        ServedClaim::New => {
+            let run = PreparedRun { request, item, caller: Arc::clone(caller), tree, receipt };
+            if let Err(refused) = run.hold_files(node) {
+                ServedRuns::new(&mut node.registry()).withdraw(&run.request.run)?;
+                return Err(refused);
+            }
+            Ok(Some(run))
+        }
+        ServedClaim::Known => Ok(None),
+        ServedClaim::Taken => Err(RemoteError::bad_request("another run has its id").into()),
+    }
+}
+
+/// The files of a snapshot, all of which are there.
+fn tree_of(node: &Node, snapshot: Digest) -> Result<TreeManifest, Refused> {
+    let missing = |missing| Err(RemoteError::MissingObjects { missing }.into());
+    let read = load::<Snapshot>(&node.store, snapshot)
+        .and_then(|snapshot| load::<TreeManifest>(&node.store, snapshot.manifest));
+    let tree = match read {
+        Ok(tree) => tree,
+        Err(StoreError::NotFound { .. } | StoreError::Altered { .. }) => {
+            let manifest = load::<Snapshot>(&node.store, snapshot).map(|read| read.manifest);
+            return missing(manifest.map_or(vec![snapshot], |manifest| vec![manifest]));
+        }
+        Err(error) => return Err(error.into()),
+    };
+    let absent = node.store.missing(&blobs_of(&tree))?;
+    if absent.is_empty() { Ok(tree) } else { missing(absent) }
+}
+
+fn blobs_of(tree: &TreeManifest) -> Vec<Digest> {
+    tree.files().values().map(|file| file.sha256).collect()
+}
+
+impl PreparedRun {
+    /// Keeps the files of its snapshot until the run is over.
+    fn hold_files(&self, node: &Node) -> Result<(), Refused> {
+        let (Some(snapshot), Some(tree)) = (self.request.snapshot, &self.tree) else {
+            return Ok(());
+        };
+        match node.store.set_ref(&super::workspace::run_ref(&self.request.run), &[snapshot]) {
+            Ok(()) => Ok(()),
+            // It was found altered while it was read.
+            Err(StoreError::NotFound { .. } | StoreError::Altered { .. }) => {
+                let missing = node.store.missing(&blobs_of(tree))?;
+                Err(RemoteError::MissingObjects { missing }.into())
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Writes how it ended, or that it waits for a person.
+    fn write_end(&self, node: &Node, end: &EndedRun) {
+        let (kind, item, at) = (self.item.kind.to_string(), self.item.to_string(), moment());
+        let (base, report) = (node.user.to_string_lossy(), end.report.to_string());
+        let (id, kind, item) = (&*self.request.run, &*kind, &*item);
+        let row = NewServed { id, kind, item, base: &base, asked_at: &at };
+        let end = DetachedEnd {
+            state: end.state,
+            code: end.code.as_deref(),
+            at: &at,
+            report: &report,
+            receipts: None,
+            request: end.pending.as_deref(),
+        };
+        // What cannot be written is killed for every reader, once this process is gone.
+        let _ = ServedRuns::new(&mut node.registry()).end(&row, end);
+    }
+
+    /// Runs it; gives the report of one that was refused before it was registered.
+    fn carry_out(&self, node: &Node) -> Option<Value> {
+        let start = Instant::now();
+        let is_here = self.item.kind == Kind::Tool && !self.request.detached;
+        let id = self.request.run.clone();
+        let ran = self.run(node, start);
+        let end = ended_run(ran, &id, start);
+        if is_here {
+            self.write_end(node, &end);
+            return None;
+        }
+        // A run that has no row was refused.
+        let is_refused = ServedRuns::new(&mut node.registry()).unclaim(&id);
+        is_refused.unwrap_or(false).then(|| {
+            node.workspaces.remove(node, &id);
+            end.report
+        })
+    }
+
+    fn run(&self, node: &Node, start: Instant) -> Result<crate::report::Report, Failed> {
+        let failed =
+            |failure| Failed::early(failure, self.request.item_id.clone(), start.elapsed());
+        let leaves_record = self.item.kind == Kind::Directive || self.request.detached;
+        let folder = node
+            .workspaces
+            .make(node, &self.request.run, self.tree.as_ref(), &self.caller, leaves_record)
+            .map_err(failed)?;
+        let rye = (node.setup.project)(&folder).map_err(failed)?;
+        let asked = &self.request;
+        let request = Request {
+            params: asked.parameters.clone(),
+            thread: asked
+                .thread
+                .parse()
+                .map_err(|error| failed(crate::diagnostic::Failure::from(error)))?,
+            detached: asked.detached,
+            timeout: asked.timeout_ms.map(Duration::from_millis),
+            receipt: self.receipt.clone(),
+            of_thread: ThreadOptions {
+                model: asked.model.clone(),
+                limits: asked.limit_overrides.clone(),
+            },
+            origin: Origin { served: Some(asked.run.clone()), ..Origin::default() },
+            ..Request::new(asked.item_id.clone())
+        };
+        rye.runs().run(&request, start, &Quiet)
+    }
+}
