@@ -5,6 +5,8 @@
 //!   else, one `name number` a line; `table.sh` reads them
 //! - `cargo bench --bench line -- --overheads` prints microseconds of a bare child and of runs,
 //!   each `name median minimum`
+//! - `cargo bench --bench line -- --many HOME PROJECT ITEM THREADS SECONDS` prints how many runs of
+//!   an item so many threads end in a second; `node.py` reads it
 
 use std::ffi::OsString;
 use std::fs;
@@ -58,6 +60,10 @@ fn main() {
         overheads();
         return;
     }
+    if let Some(at) = std::env::args().position(|arg| arg == "--many") {
+        let args: Vec<String> = std::env::args().skip(at + 1).take(5).collect();
+        return many(&args);
+    }
     let mut criterion = Criterion::default()
         .warm_up_time(Duration::from_millis(300))
         .measurement_time(Duration::from_secs(1))
@@ -67,6 +73,34 @@ fn main() {
     facade(&mut criterion);
     signatures(&mut criterion);
     criterion.final_summary();
+}
+
+/// Prints how many runs end in a second.
+#[expect(clippy::print_stdout, reason = "the number is for a program that reads it")]
+fn many(args: &[String]) {
+    let [home, project, item, threads, seconds] = args else { panic!("five arguments") };
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let vars = vec![("HOME".into(), home.into()), ("PATH".into(), path)];
+    let rye = RyeBuilder::new().vars(vars).cwd(project).project(project).build();
+    let (rye, request) = (rye.expect("a project"), Request::new(item));
+    let seconds: u64 = seconds.parse().expect("a number");
+    let (start, time) = (Instant::now(), Duration::from_secs(seconds));
+    let run_for_a_while = || {
+        let mut count = 0;
+        while start.elapsed() < time {
+            let got = rye.run_json(&request);
+            assert_eq!(got["status"], "success", "{got}");
+            count += 1;
+        }
+        count
+    };
+    let count: u64 = std::thread::scope(|scope| {
+        let threads = 0..threads.parse().expect("a number");
+        let threads: Vec<_> = threads.map(|_| scope.spawn(run_for_a_while)).collect();
+        threads.into_iter().map(|thread| thread.join().expect("no panic")).sum()
+    });
+    let count = f64::from(u32::try_from(count).expect("it fits"));
+    println!("{:.1}", count / start.elapsed().as_secs_f64());
 }
 
 /// An accepted project with the signed no-op tool.

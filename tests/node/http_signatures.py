@@ -89,6 +89,7 @@ def verify(told):
     return results[0].nonce
 
 
-work = {"sign": sign, "verify": verify}[sys.argv[1]]
-json.dump([work(told) for told in json.load(sys.stdin)], sys.stdout, indent=1)
-print()
+if __name__ == "__main__":
+    work = {"sign": sign, "verify": verify}[sys.argv[1]]
+    json.dump([work(told) for told in json.load(sys.stdin)], sys.stdout, indent=1)
+    print()

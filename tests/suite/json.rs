@@ -8,7 +8,7 @@ use crate::cli::world;
 use crate::world::{End, GREET_MD, MARKER_SH};
 
 /// Verbs that give no answer of their own: they speak a protocol, or write an event a line.
-const SPEAKERS: [&str; 3] = ["dev", "lsp", "mcp"];
+const SPEAKERS: [&str; 4] = ["dev", "lsp", "mcp", "serve"];
 
 /// Each `item_id` and each link of a chain is a full ref, and each time in milliseconds is whole.
 #[track_caller]
@@ -86,6 +86,9 @@ fn every_verb_answers_with_a_status_full_refs_and_whole_milliseconds() {
         &["thread", "list"],
         &["hooks", "list"],
         &["store", "stat"],
+        &["remote", "list"],
+        &["remote", "plan", "acme/echo"],
+        &["node", "list"],
         &["sign", "acme/echo"],
         &["sign", "--all", "--check"],
         &["verify"],

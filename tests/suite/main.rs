@@ -74,6 +74,8 @@ mod promises;
 mod provoked;
 mod readme;
 mod receipts;
+#[cfg(feature = "node")]
+mod remote;
 mod sandbox;
 mod sarif;
 #[cfg(all(feature = "code", feature = "mcp"))]

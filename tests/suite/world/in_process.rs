@@ -14,7 +14,7 @@ use super::{Said, World};
 /// Verbs that read and write files of the spaces and start no process.
 const VERBS: &[&str] = &[
     "describe", "diff", "explain", "fetch", "graph", "hooks", "init", "keys", "list", "lock", "mv",
-    "search", "show", "sign", "trust", "verify", "why",
+    "node", "remote", "search", "show", "sign", "store", "trust", "verify", "why",
 ];
 
 /// Verbs that run items. Without `--json` what a tool writes goes straight to the terminal.
