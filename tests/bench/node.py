@@ -42,7 +42,7 @@ function done(summary)
     print(string.format("RESULT %d %d %d", summary.requests, summary.duration, failed))
 end
 '''
-# One request of the file after the other; the thread ends with them.
+# One request of the file after the other.
 SIGNED = TOLD + '''
 local requests, at = {}, 0
 for text in io.open(os.getenv("REQUESTS"), "rb"):read("*a"):gmatch("([^%z]+)%z") do
@@ -52,8 +52,8 @@ function request()
     at = at + 1
     return requests[math.min(at, #requests)]
 end
-function response()
-    if at >= #requests then wrk.thread:stop() end
+function response(status, _, body)
+    if status ~= 200 then print(body) end
 end
 '''
 
@@ -131,7 +131,8 @@ class World:
         """Requests in a second; none may fail."""
         words = ['wrk', '--threads', '1', '--connections', str(CONNECTIONS), '--duration',
                  f'{seconds}s', '--script', f'{self.top}/{script}.lua', self.url + path]
-        done = subprocess.run(words, env={**os.environ, **env}, capture_output=True, text=True)
+        done = subprocess.run(words, env={**os.environ, **env}, stdin=subprocess.DEVNULL,
+                              capture_output=True, text=True)
         result = re.search(r'RESULT (\d+) (\d+) (\d+)', done.stdout)
         if result is None or int(result[3]):
             sys.exit(f'{words}: {done.stdout}{done.stderr}')
@@ -148,7 +149,8 @@ class World:
         profile = ['--profile', 'dev'] if '/debug/' in self.rye else []
         words = ['cargo', 'bench', '--quiet', '--locked', *profile, '--bench', 'line', '--', '--many',
                  self.home, self.project, item, str(CONNECTIONS), str(seconds)]
-        done = subprocess.run(words, cwd=REPOSITORY, capture_output=True, text=True)
+        done = subprocess.run(words, cwd=REPOSITORY, stdin=subprocess.DEVNULL, capture_output=True,
+                              text=True)
         if done.returncode:
             sys.exit(f'{words}: {done.stdout}{done.stderr}')
         return float(done.stdout)
@@ -176,8 +178,8 @@ def measure(world, seconds):
         rounds = []
         for _ in range(ROUNDS):
             library = world.called(seconds, item)
-            # So many are not run in that time; a request is valid for five minutes.
-            node = world.asked(seconds, item, int(library * seconds * 2))
+            # More than are run in that time.
+            node = world.asked(seconds, item, int(library * seconds * 4))
             rounds.append((node, library, node / library))
         node, library, ratio = (statistics.median(of) for of in zip(*rounds))
         print(f'{"POST /execute, " + what:32} {node:9.0f} {library:9.0f} {ratio:6.2f}')
