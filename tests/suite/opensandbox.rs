@@ -487,9 +487,9 @@ fn only_a_server_that_the_operator_allowed_is_used_and_a_project_chooses_none() 
     for (from, to, field) in [
         ("backend: opensandbox", "backend: moon", "backend"),
         ("backend: opensandbox\n", "", "backend"),
-        ("opensandbox: {", "opensandbx: {", "opensandbx"),
+        ("\nopensandbox:", "\nopensandbx:", "opensandbx"),
         ("python:3.12", "", "opensandbox/image"),
-        ("600", "59", "opensandbox/timeout"),
+        ("3600", "59", "opensandbox/timeout"),
         ("BOX_KEY", "RYE_KEY", "opensandbox/api_key_env"),
         ("http://127.0.0.1", "http://10.0.0.7", "opensandbox/url"),
         ("timeout", "timeuot", "opensandbox/timeuot"),

@@ -6,6 +6,7 @@
 //! daemon that answers late, and a command that goes on when nobody waits for it any more.
 
 use std::collections::BTreeMap;
+use std::fs;
 use std::io::Write;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -15,6 +16,7 @@ use std::sync::{Arc, Mutex};
 use serde_json::{Value, json};
 
 use super::server::{Reply, Seen, Server, answer};
+use crate::readme::{blocks, section};
 
 /// The key of the server, and what it wants with each request to a sandbox; no text may show them.
 pub const KEY: &str = "box-key-canary-41d7c09e";
@@ -100,12 +102,13 @@ impl Boxes {
     }
 }
 
-/// What `config:agent/sandbox` says of a server with that key.
+/// The `config:agent/sandbox` of the page, for a server with that key.
 pub fn config(url: &str) -> String {
-    format!(
-        "backend: opensandbox\nopensandbox: {{url: \"{url}\", image: \"python:3.12\", \
-         api_key_env: BOX_KEY, timeout: 600}}\n"
-    )
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join(".ai/knowledge/rye/threads.md");
+    let told = section(&fs::read_to_string(page).unwrap(), "A sandbox on a server");
+    let (_, config) = blocks(&told).into_iter().find(|(info, _)| info == "yaml").unwrap();
+    assert!(config.contains("https://box.example:8080"), "{config}");
+    config.replace("https://box.example:8080", url) + "\n"
 }
 
 fn is_create(seen: &Seen) -> bool {
@@ -287,7 +290,7 @@ fn command(known: &Mutex<Known>, sandbox: &str, folder: &Path, asked: &Value, ou
     if let Some(sandbox) = known.lock().unwrap().sandboxes.get_mut(sandbox) {
         sandbox.commands.remove(&id);
     }
-    for line in std::fs::read_to_string(file.path()).unwrap().lines() {
+    for line in fs::read_to_string(file.path()).unwrap().lines() {
         tell(json!({"type": "stdout", "text": line}));
     }
     match ended.code() {
@@ -321,12 +324,12 @@ fn upload(seen: &Seen) -> Reply {
     }
     let about: Value = serde_json::from_slice(&parts["metadata"]).unwrap();
     let path = PathBuf::from(about["path"].as_str().unwrap());
-    std::fs::write(path, &parts["file"]).unwrap();
+    fs::write(path, &parts["file"]).unwrap();
     answer(200, "", "")
 }
 
 fn download(path: &Path, range: Option<&str>) -> Reply {
-    let Ok(bytes) = std::fs::read(path) else {
+    let Ok(bytes) = fs::read(path) else {
         return refused(404, "FILE_NOT_FOUND", "file not found");
     };
     let range = range.and_then(|range| range.strip_prefix("bytes=0-"));
