@@ -310,33 +310,20 @@ pub(super) fn show(
     Exit::Status(report.exit_status())
 }
 
-/// Shows what a node ran, and what came of its files.
+/// Shows what a node ran.
 fn show_remote(report: &RemoteReport, shown: &Shown, out: &mut Out) -> Exit {
     let told = Value::from(report.to_json());
+    if !out.is_json() && !report.left_out.is_empty() {
+        let (count, item) = (report.left_out.len(), &report.item);
+        out.note(&format!("{count} of its inputs stayed here: see `rye remote plan {item}`"));
+    }
     if !out.is_json() && told["async"] == true {
         let text = report.to_text();
         out.exact(&text.stdout);
         out.note(text.stderr.trim_end());
         return Exit::DONE;
     }
-    if let Some(id) = report.pending_id().filter(|_| !out.is_json()) {
-        let (id, remote) = (escape_line(id), escape_line(&report.remote));
-        out.note(&format!("it waits for a person at `{remote}`, who sees it as `{id}`"));
-        out.note(&format!("then: `rye thread wait {}`", escape_line(&report.run)));
-        return Exit::Status(8);
-    }
-    let exit = super::thread::show_end(&told, !shown.stdout, out);
-    if let Some(outputs) = told.get("outputs_written").filter(|_| !out.is_json()) {
-        let rows = |key: &str| outputs[key].as_array().into_iter().flatten();
-        for path in rows("written") {
-            out.note(&format!("wrote {}", escape_line(path.as_str().unwrap_or_default())));
-        }
-        for left in rows("left_out") {
-            let text = |key: &str| escape_line(left[key].as_str().unwrap_or_default());
-            out.warn(&format!("not written: {}: {}", text("path"), text("why")));
-        }
-    }
-    exit
+    super::thread::show_end(&told, !shown.stdout, out)
 }
 
 /// Waits for a person's decision, and shows the outcome of the approved run, or of the thread that

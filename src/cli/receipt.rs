@@ -10,7 +10,7 @@ use super::input::read_bytes;
 use super::out::Out;
 use crate::base::text::escape_line;
 use crate::diagnostic::{Failure, Style};
-use crate::report::{OutputRecord, ReceiptError, ResponseRecord};
+use crate::report::{OutputRecord, ReceiptError, RemoteRecord, ResponseRecord};
 use crate::rye::{CheckedReceipt, ExpectedRun};
 
 /// Largest receipt in bytes: a chain has few links, and outputs are digests.
@@ -90,6 +90,10 @@ fn show(checked: &CheckedReceipt, out: &mut Out) {
         ("ended", ran.ended_at.clone()),
         ("how", how),
     ];
+    if let Some(RemoteRecord { run, node, caller, outputs }) = &ran.remote {
+        rows.extend([("node", node.clone()), ("asked by", caller.clone()), ("as", run.clone())]);
+        rows.extend(outputs.map(|digest| ("outputs", digest.to_string())));
+    }
     let streams = [("stdout", &ran.stdout), ("stderr", &ran.stderr)];
     rows.extend(
         streams.into_iter().filter_map(|(name, it)| Some(output(name, it.as_ref()?))).flatten(),

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use toml_edit::{DocumentMut, Item, Table, value};
 
-use super::confirm::confirm_always;
+use super::confirm::{confirm, confirm_always};
 use super::context::Context;
 use super::error::CliError;
 use super::exit::Exit;
@@ -158,7 +158,7 @@ fn add(
             }
             .into());
         }
-        Some(_) => {}
+        Some(_) => confirm(&format!("call it `{name}`"), &node.to_string(), context, out)?,
         None => {
             out.note(&format!("{} has the key {node}", escape_line(&address.origin())));
             out.note("compare it with `rye node identity` there");
@@ -182,9 +182,15 @@ fn add(
         return Ok(Exit::DONE);
     }
     out.line(&format!("`{name}` is the node {node} at {origin}"));
-    out.line("if it does not know you yet, let its operator run there:");
-    out.line(&format!("  rye node authorize {own} --scopes 'execute:tool:rye/bash'"));
+    out.line("if it does not know you yet:");
+    show_authorize(&own, out);
     Ok(Exit::DONE)
+}
+
+/// Shows the line that lets a key in, to be copied.
+fn show_authorize(own: &str, out: &mut Out) {
+    out.line("let its operator run there:");
+    out.exact(&format!("  rye node authorize {own} \\\n    --scopes 'execute:tool:rye/bash'\n"));
 }
 
 fn list(context: &Context, out: &mut Out) -> Result<Exit, Failure> {
@@ -207,6 +213,7 @@ fn list(context: &Context, out: &mut Out) -> Result<Exit, Failure> {
 fn remove(name: &str, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
     let rye = context.rye_of_user()?;
     table(&rye)?.find(name)?;
+    confirm(&format!("forget the node `{}`", escape_line(name)), "", context, out)?;
     let mut is_there = false;
     change(&rye, |remotes| is_there = remotes.remove(name).is_some())?;
     if !is_there {
@@ -294,9 +301,7 @@ fn ping(name: &str, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
         false => "  you    may not ask it yet",
     });
     if !is_known {
-        let own = rye.signing().own_pair()?.public().to_text();
-        out.line("let its operator run there:");
-        out.line(&format!("  rye node authorize {own} --scopes 'execute:tool:rye/bash'"));
+        show_authorize(&rye.signing().own_pair()?.public().to_text(), out);
     }
     Ok(Exit::DONE)
 }

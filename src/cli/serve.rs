@@ -1,5 +1,6 @@
 //! `rye serve`: a node, which runs verified items for others.
 
+use std::fmt::Write as _;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
@@ -32,7 +33,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "DIR")]
     workspace_root: Option<PathBuf>,
     /// So many runs at once; four times as many wait, and detached ones have places of their own
-    #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..=512))]
+    #[arg(long, value_name = "N", default_value_t = MAX_CONCURRENT, value_parser = clap::value_parser!(u16).range(1..=512))]
     max_concurrent: u16,
     /// Print a unit of systemd that starts a node, and start nothing
     #[arg(long, conflicts_with = "containerfile")]
@@ -42,10 +43,34 @@ pub(super) struct Args {
     containerfile: bool,
 }
 
+impl Args {
+    /// The options of a node that is started with these, from whatever folder.
+    fn as_given(&self) -> String {
+        let mut text = format!("--listen {}", self.listen);
+        for (name, path) in [
+            ("tls-cert", &self.tls_cert),
+            ("tls-key", &self.tls_key),
+            ("workspace-root", &self.workspace_root),
+        ] {
+            if let Some(path) = path {
+                let path = std::path::absolute(path).unwrap_or_else(|_| path.clone());
+                let _ = write!(text, " --{name} \"{}\"", path.display());
+            }
+        }
+        if self.max_concurrent != MAX_CONCURRENT {
+            let _ = write!(text, " --max-concurrent {}", self.max_concurrent);
+        }
+        text
+    }
+}
+
+/// So many runs at once, if nothing is said.
+const MAX_CONCURRENT: u16 = 8;
+
 pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
     if args.unit {
         let program = std::env::current_exe().unwrap_or_else(|_| PathBuf::from("rye"));
-        out.exact(&unit(&program));
+        out.exact(&unit(&program, &args.as_given()));
         return Ok(Exit::DONE);
     }
     if args.containerfile {

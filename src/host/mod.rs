@@ -99,7 +99,9 @@ pub(crate) use private_dir::{PrivateDir, PrivateDirError};
 pub(crate) use ptrace::can_watch;
 #[cfg(all(feature = "code", debug_build))]
 pub(crate) use ptrace::trace_me;
-pub(crate) use signals::{Signals, hear_again, hold_signals, raise, send_on};
+pub(crate) use signals::{
+    Signals, hear_again, hear_interrupts_alone, hold_signals, raise, send_on,
+};
 pub(crate) use stop_watch::StopWatch;
 pub(crate) use unix::{Instruction, Restrict};
 

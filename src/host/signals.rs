@@ -47,7 +47,7 @@ thread_local! {
 
 /// From here on this thread hears no signal to the whole process, only when it is interrupted: the
 /// thread that waits for it hears the others, and interrupts all threads of the pool together.
-pub(super) fn hear_interrupts_alone() {
+pub(crate) fn hear_interrupts_alone() {
     IS_OF_A_POOL.set(true);
 }
 

@@ -5,13 +5,12 @@ use std::time::{Duration, Instant};
 
 use axum::Extension;
 use axum::extract::{RawQuery, State};
-use axum::http::StatusCode;
 use axum::response::Response;
 use serde_json::{Map, Value, json};
 use tokio::sync::watch;
 use tokio::task::spawn_blocking;
 
-use super::asked::{Asked, Refused, Segment, json as answer, with_kind};
+use super::asked::{Asked, Refused, Segment, respond, respond_json, with_kind};
 use super::execute::{RunOver, RunningRun};
 use super::server::Node;
 use crate::base::sync::unpoisoned;
@@ -31,7 +30,7 @@ pub(super) const LOOK: Duration = Duration::from_millis(100);
 const LISTED: u64 = 200;
 
 /// The fields of a run that are for its caller; the others are of this machine.
-const FIELDS: [&str; 16] = [
+const FIELDS: [&str; 15] = [
     "thread_id",
     "item_id",
     "thread_status",
@@ -42,7 +41,6 @@ const FIELDS: [&str; 16] = [
     "ended_at",
     "async",
     "parent",
-    "continued_by",
     "pending_id",
     "provider",
     "model",
@@ -50,9 +48,13 @@ const FIELDS: [&str; 16] = [
     "used",
 ];
 
-fn for_caller(known: &KnownRun) -> Map<String, Value> {
+/// A run under the id that its caller gave it: a thread that goes on for it is it too.
+fn for_caller(id: &str, known: &KnownRun) -> Map<String, Value> {
     let all = known.to_json().into_iter();
-    all.filter(|(key, _)| FIELDS.contains(&key.as_str())).collect()
+    let mut told: Map<String, Value> =
+        all.filter(|(key, _)| FIELDS.contains(&key.as_str())).collect();
+    told.insert("thread_id".into(), id.into());
+    told
 }
 
 /// A run of this caller.
@@ -76,10 +78,10 @@ pub(super) async fn list(
         let key = asked.caller.key.fingerprint().to_string();
         let ids = ServedRuns::new(&mut here.registry()).ids_of(&key, LISTED)?;
         let threads = Threads::new(&here.rye);
-        let runs: Vec<_> = ids.iter().filter_map(|id| threads.run(id).ok()).collect();
-        Ok(json!({"threads": runs.iter().map(for_caller).collect::<Vec<_>>()}))
+        let told = |id: &String| Some(for_caller(id, &threads.newest(id).ok()?));
+        Ok(json!({"threads": ids.iter().filter_map(told).collect::<Vec<_>>()}))
     });
-    respond(&node, listed.await)
+    respond_json(&node, listed.await)
 }
 
 /// `GET /threads/{id}`
@@ -98,10 +100,7 @@ pub(super) async fn show(
         wait_until_over(&node, &id, None, Duration::from_secs(wait)).await?;
         answer_of(&node, id.clone()).await
     };
-    match told.await {
-        Ok(told) => answer(StatusCode::OK, &told),
-        Err(refused) => refused.respond(&node),
-    }
+    respond_json(&node, Ok(told.await))
 }
 
 /// `GET /threads/{id}/record`
@@ -115,11 +114,7 @@ pub(super) async fn record(
         own(&here, &asked, &id)?;
         Ok(Threads::new(&here.rye).show(&id)?.1)
     });
-    match read.await {
-        Ok(Ok(bytes)) => with_kind("application/x-ndjson", bytes),
-        Ok(Err(refused)) => refused.respond(&node),
-        Err(_) => Refused::bug().respond(&node),
-    }
+    respond(&node, read.await.map(|read| read.map(|it| with_kind("application/x-ndjson", it))))
 }
 
 /// `POST /threads/{id}/cancel`
@@ -145,8 +140,16 @@ pub(super) async fn cancel(
                 let (node, id) = (Arc::clone(&node), id.clone());
                 let cancelled = spawn_blocking(move || {
                     let threads = Threads::new(&node.rye);
+                    let until = Instant::now() + Duration::from_secs(HELD_BACK);
+                    // A thread has begun, and registers itself soon.
+                    while node.has_to_run(&id)
+                        && threads.run(&id).is_err()
+                        && Instant::now() < until
+                    {
+                        std::thread::sleep(LOOK);
+                    }
                     // A caller whose line broke asks once more.
-                    match threads.run(&id)?.is_over() {
+                    match threads.newest(&id)?.is_over() {
                         true => Ok(()),
                         false => threads.cancel(&id).map(drop),
                     }
@@ -156,10 +159,7 @@ pub(super) async fn cancel(
         }
         answer_of(&node, id.clone()).await
     };
-    match told.await {
-        Ok(told) => answer(StatusCode::OK, &told),
-        Err(refused) => refused.respond(&node),
-    }
+    respond_json(&node, Ok(told.await))
 }
 
 /// Waits until this process has no more to do for a run, at most for `time`: one with a process of
@@ -169,7 +169,12 @@ pub(super) async fn wait_until_over_here(
     time: Duration,
 ) -> RunOver {
     let over = tokio::time::timeout(time, over.wait_for(|over| over.is_over)).await;
-    over.ok().and_then(Result::ok).map(|over| over.clone()).unwrap_or_default()
+    over.ok().and_then(Result::ok).map(|over| *over).unwrap_or_default()
+}
+
+/// A run that has yet to begin.
+pub(super) fn created(id: &str) -> Value {
+    json!({"run": {"thread_id": id, "thread_status": "created"}})
 }
 
 /// Waits until a run is over or waits for a person, at most for `time`.
@@ -178,13 +183,12 @@ pub(super) async fn wait_until_over(
     id: &str,
     over: Option<watch::Receiver<RunOver>>,
     time: Duration,
-) -> Result<RunOver, Refused> {
+) -> Result<(), Refused> {
     let until = Instant::now() + time;
     let known = || unpoisoned(node.running.lock()).get(id).map(|run| run.over.clone());
     if let Some(over) = over.or_else(known) {
-        let over = wait_until_over_here(over, time).await;
-        if over.refused.is_some() || !over.is_over {
-            return Ok(over);
+        if !wait_until_over_here(over, time).await.is_over {
+            return Ok(());
         }
     }
     let mut version = None;
@@ -192,15 +196,16 @@ pub(super) async fn wait_until_over(
         let (here, name) = (Arc::clone(node), id.to_owned());
         let newest = node.registry().version()?;
         if version.replace(newest) != Some(newest) {
-            let open =
-                spawn_blocking(move || Threads::new(&here.rye).run(&name).map(|run| run.is_open()));
+            let open = spawn_blocking(move || {
+                Threads::new(&here.rye).newest(&name).map(|it| it.is_open())
+            });
             if !open.await.map_err(|_| Refused::bug())?? {
                 break;
             }
         }
         tokio::time::sleep(LOOK).await;
     }
-    Ok(RunOver::default())
+    Ok(())
 }
 
 /// A run with its report once it is over or waits, and what came of it.
@@ -209,32 +214,27 @@ pub(super) async fn answer_of(node: &Arc<Node>, id: String) -> Result<Value, Ref
     let told = spawn_blocking(move || -> Result<Value, Refused> {
         let threads = Threads::new(&here.rye);
         let is_here = here.has_to_run(&id);
-        let known = match threads.run(&id) {
+        let known = match threads.newest(&id) {
             // It registers itself when its turn has come.
-            Err(_) if is_here => {
-                return Ok(json!({"run": {"thread_id": id, "thread_status": "created"}}));
-            }
+            Err(_) if is_here => return Ok(created(&id)),
             known => known?,
         };
-        let mut told = json!({"run": for_caller(&known)});
+        let mut told = json!({"run": for_caller(&id, &known)});
         if known.is_open() {
             return Ok(told);
         }
-        let is_last = known.row.continued_by.is_none();
-        let mut report = match known.report().filter(|_| is_last) {
+        let mut report = match known.report() {
             Some(report) => report.clone(),
-            None => match threads.wait(&id, Some(Duration::ZERO)) {
+            None => match threads.wait(known.id(), Some(Duration::ZERO)) {
                 Ok(Ok(ended)) => ended.report,
                 Ok(Err(_)) => return Ok(told),
                 Err(failure) => failed(&failure, &known),
             },
         };
-        let served = ServedRuns::new(&mut here.registry()).find(&id)?;
-        if let (Some(served), true) = (served, known.is_over()) {
-            let made = here.finish(&known, &served)?;
-            if let (Some(report), Value::Object(made)) = (report.as_object_mut(), made) {
-                report.extend(made);
-            }
+        if known.is_over()
+            && let (Some(report), Value::Object(made)) = (report.as_object_mut(), here.finish(&id)?)
+        {
+            report.extend(made);
         }
         told["report"] = report;
         Ok(told)
@@ -245,14 +245,6 @@ pub(super) async fn answer_of(node: &Arc<Node>, id: String) -> Result<Value, Ref
 fn failed(failure: &Failure, known: &KnownRun) -> Value {
     let diagnostic: Diagnostic = failure.diagnostic();
     error_json(&diagnostic, Some(&known.row.item), &[], Duration::ZERO, None)
-}
-
-fn respond(node: &Node, told: Result<Result<Value, Refused>, tokio::task::JoinError>) -> Response {
-    match told {
-        Ok(Ok(told)) => answer(StatusCode::OK, &told),
-        Ok(Err(refused)) => refused.respond(node),
-        Err(_) => Refused::bug().respond(node),
-    }
 }
 
 /// The value of a parameter of a query, as it stands there.

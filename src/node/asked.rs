@@ -22,12 +22,15 @@ use crate::base::sync::unpoisoned;
 use crate::diagnostic::{Diagnose, Diagnostic, Failure};
 use crate::plan::MatrixError;
 use crate::registry::RegistryError;
-use crate::remote::{KEY_HEADER, REMOTE_BAD_REQUEST, REMOTE_BUSY, REMOTE_TOO_LARGE, RemoteError};
+use crate::remote::{
+    KEY_HEADER, REMOTE_BAD_REQUEST, REMOTE_BUSY, REMOTE_NOT_FOUND, REMOTE_TOO_LARGE, RemoteError,
+};
 use crate::report::error_json;
 use crate::signature::{
     HttpSignature, MessageFault, RequestHead, SignedRequest, sign_answer, verify_request,
 };
 use crate::store::StoreError;
+use crate::thread::THREAD_NOT_FOUND;
 use crate::trust::NodeCaller;
 use crate::verify::PublicKey;
 
@@ -90,6 +93,15 @@ impl Refused {
     /// A panic of ours took the answer away.
     pub(super) fn bug() -> Self {
         RemoteError::Busy { why: "has met a bug in rye" }.into()
+    }
+
+    /// Returns true if what it asks for is not here.
+    pub(super) fn is_not_found(&self) -> bool {
+        let code = match self {
+            Self::Remote(error) => error.code(),
+            Self::Other(failure) => failure.reason(),
+        };
+        [REMOTE_NOT_FOUND, THREAD_NOT_FOUND].contains(&code)
     }
 
     pub(super) fn respond(&self, node: &Node) -> Response {
@@ -159,10 +171,15 @@ async fn asked(
     let signed = verify_request(&head, node.fingerprint, now, known).map_err(|f| told(f, node))?;
     let caller = caller.ok_or_else(|| unknown(&signed.key.to_string()))?;
     node.may_ask(signed.key)?;
-    let SignedRequest { key, nonce, expires, body: expected, signature, .. } = signed;
+    let SignedRequest { key, nonce, created, expires, body: expected, signature } = signed;
     let (mut parts, body) = request.into_parts();
     let (body, room) = read_body(node, &parts, body).await?;
     expected.check(Digest::of(&body)).map_err(|fault| told(fault, node))?;
+    // A body may take its time.
+    let now = jiff::Timestamp::now().as_second();
+    if expires < now {
+        return Err(RemoteError::Clock { created, expires, now });
+    }
     let is_new = unpoisoned(node.nonces.lock()).is_new(&key.to_string(), &nonce, expires, now);
     if !is_new.map_err(|_| RemoteError::Busy { why: "cannot keep the numbers of requests" })? {
         return Err(RemoteError::Replayed);
@@ -228,6 +245,23 @@ pub(super) fn with_kind(kind: &'static str, body: impl Into<Body>) -> Response {
     answer
 }
 
+/// The answer of work that was done beside, or its refusal.
+pub(super) fn respond(
+    node: &Node,
+    done: Result<Result<Response, Refused>, tokio::task::JoinError>,
+) -> Response {
+    let done = done.unwrap_or_else(|_| Err(Refused::bug()));
+    done.unwrap_or_else(|refused| refused.respond(node))
+}
+
+/// As [`respond`], with JSON.
+pub(super) fn respond_json(
+    node: &Node,
+    done: Result<Result<Value, Refused>, tokio::task::JoinError>,
+) -> Response {
+    respond(node, done.map(|told| told.map(|told| json(StatusCode::OK, &told))))
+}
+
 /// An answer that is JSON.
 pub(super) fn json(status: StatusCode, value: &Value) -> Response {
     let mut answer = with_kind("application/json", value.to_string());
@@ -246,10 +280,19 @@ pub(super) fn refused(node: &Node, refusal: &RemoteError) -> Response {
     answer
 }
 
+/// The exit status of failures of the file system.
+const IO_STATUS: u8 = 6;
+
 /// As [`refused`], for a failure of another layer.
 fn failed(node: &Node, failure: &Failure) -> Response {
-    let diagnostic = failure.diagnostic();
+    let mut diagnostic = failure.diagnostic();
     node.metrics.refused(diagnostic.code);
+    if diagnostic.code.exit_status() == IO_STATUS {
+        // Its paths are the operator's to know.
+        (node.setup.note)(&diagnostic.message);
+        diagnostic.message = "the node cannot use its own files".into();
+        diagnostic.help = Some("tell its operator; what `rye serve` says names them".into());
+    }
     let status = match diagnostic.code.exit_status() {
         2 | 4 | 5 => StatusCode::BAD_REQUEST,
         3 => StatusCode::NOT_FOUND,

@@ -27,7 +27,8 @@ use super::asked::{Asked, Refused, Segment, SignsItself, with_kind};
 use super::server::Node;
 use crate::base::Digesting;
 use crate::remote::{END_EVENT, RemoteError, tell_event};
-use crate::runs::Threads;
+use crate::runs::{TailEnd, Threads};
+use crate::signature::HttpSignature;
 
 /// Pieces that wait for a slow caller; then the events wait.
 const WAITING: usize = 64;
@@ -74,10 +75,11 @@ pub(super) async fn events(
         return Refused::from(RemoteError::Busy { why }).respond(&node);
     };
     let (say, said) = mpsc::channel(WAITING);
+    let request = asked.signature;
     spawn_blocking(move || {
         let teller = Teller {
             node: &node,
-            asked: &asked,
+            request: &request,
             say,
             after,
             at: Position::default(),
@@ -112,7 +114,7 @@ impl HttpBody for Pieces {
 /// Tells one caller of one run.
 struct Teller<'a> {
     node: &'a Node,
-    asked: &'a Asked,
+    request: &'a HttpSignature,
     say: Sender<Bytes>,
     /// The part that the caller has.
     after: Position,
@@ -136,13 +138,16 @@ impl Teller<'_> {
             Some(event) => self.tell(event),
             None => self.tell_nothing(),
         });
+        if matches!(ended, Ok(TailEnd::Left | TailEnd::Signal(_))) {
+            return;
+        }
         if let Err(failure) = ended {
             let told = failure.diagnostic().to_json();
             if self.tell(&json!({"event": "failed", "failure": told})).is_break() {
                 return;
             }
         }
-        let headers = self.node.signature(200, self.told.digest(), &self.asked.signature);
+        let headers = self.node.signature(200, self.told.digest(), self.request);
         let headers: Map<String, Value> =
             headers.into_iter().map(|(name, value)| (name.to_owned(), value.into())).collect();
         let _ = self.send(END_EVENT, None, &json!({"headers": headers}).to_string());

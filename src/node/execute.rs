@@ -8,15 +8,14 @@ use std::time::{Duration, Instant};
 
 use axum::Extension;
 use axum::extract::State;
-use axum::http::StatusCode;
 use axum::response::Response;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::sync::watch;
 use tokio::task::spawn_blocking;
 
-use super::answers::{answer_of, wait_until_over_here};
-use super::asked::{Asked, Refused, json as answer};
+use super::answers::{answer_of, created, wait_until_over_here};
+use super::asked::{Asked, Refused, respond_json};
 use super::server::Node;
 use crate::base::Digest;
 use crate::base::sync::unpoisoned;
@@ -25,7 +24,7 @@ use crate::id::{Kind, Ref};
 use crate::plan::{RunMode, Target, Thread};
 use crate::registry::{DetachedEnd, NewServed, ServedClaim, ServedRuns};
 use crate::remote::{ExecuteRequest, RemoteError};
-use crate::runs::{EndedRun, ended_run};
+use crate::runs::{EndedRun, Threads, ended_run};
 use crate::rye::{Failed, Origin, Request, ThreadOptions, moment};
 use crate::store::kinds::{Snapshot, load};
 use crate::store::manifest::TreeManifest;
@@ -92,12 +91,10 @@ impl RunningRun {
 }
 
 /// How far a run of this process is.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Copy, Default)]
 pub(super) struct RunOver {
     pub(super) has_begun: bool,
     pub(super) is_over: bool,
-    /// The report of a run that was refused before it was registered.
-    pub(super) refused: Option<Value>,
 }
 
 /// `POST /execute`
@@ -105,10 +102,8 @@ pub(super) async fn execute(
     State(node): State<Arc<Node>>,
     Extension(asked): Extension<Asked>,
 ) -> Response {
-    match run(&node, &asked).await {
-        Ok(told) => answer(StatusCode::OK, &told),
-        Err(refused) => refused.respond(&node),
-    }
+    let told = run(&node, &asked).await;
+    respond_json(&node, Ok(told))
 }
 
 async fn run(node: &Arc<Node>, asked: &Asked) -> Result<Value, Refused> {
@@ -119,17 +114,14 @@ async fn run(node: &Arc<Node>, asked: &Asked) -> Result<Value, Refused> {
         .map_err(|error| RemoteError::bad_request(format!("`item_id`: {error}")))?;
     may_run(node, asked, &request, &item)?;
     let id = request.run.clone();
-    let over = match begin(node, asked, request, item).await? {
-        Some(over) => over,
-        None => watch::channel(RunOver { is_over: true, ..RunOver::default() }).1,
-    };
-    let over = wait_until_over_here(over, HELD_BACK).await;
-    if let Some(report) = over.refused {
-        let code = report.get("code").cloned();
-        let run = json!({"thread_id": id, "thread_status": "failed", "thread_code": code});
-        return Ok(json!({"run": run, "report": report}));
+    if let Some(over) = begin(node, asked, request, item).await? {
+        wait_until_over_here(over, HELD_BACK).await;
     }
-    answer_of(node, id).await
+    match answer_of(node, id.clone()).await {
+        // Another request for it was let in a moment ago.
+        Err(refused) if refused.is_not_found() => Ok(created(&id)),
+        answer => answer,
+    }
 }
 
 /// Refuses what this caller may not ask, and what no run can be.
@@ -180,14 +172,12 @@ async fn begin(
     request: ExecuteRequest,
     item: Ref,
 ) -> Result<Option<watch::Receiver<RunOver>>, Refused> {
-    let (here, caller) = (Arc::clone(node), Arc::clone(&asked.caller));
+    let (here, caller, id) = (Arc::clone(node), Arc::clone(&asked.caller), request.run.clone());
     let prepared = spawn_blocking(move || prepare(&here, &caller, request, item)).await;
-    let Some(run) = prepared.map_err(|_| RemoteError::Busy { why: "has a bug" })?? else {
-        return Ok(unpoisoned(node.running.lock())
-            .get(&asked_id(asked))
-            .map(|run| run.over.clone()));
+    let Some(run) = prepared.map_err(|_| Refused::bug())?? else {
+        return Ok(unpoisoned(node.running.lock()).get(&id).map(|run| run.over.clone()));
     };
-    let (id, is_thread) = (run.request.run.clone(), run.request.thread == "fork");
+    let is_thread = run.request.thread == "fork";
     let (say, over) = watch::channel(RunOver::default());
     let here = Arc::clone(node);
     let (back, given_back) = mpsc::channel();
@@ -195,11 +185,10 @@ async fn begin(
     let job = move |_: &AtomicBool| {
         let Some(Turn { run, say }) = handed_in.turn.take() else { return };
         say.send_modify(|over| over.has_begun = true);
-        let id = run.request.run.clone();
-        let refused = run.carry_out(&here);
-        unpoisoned(here.running.lock()).remove(&id);
+        run.carry_out(&here);
+        unpoisoned(here.running.lock()).remove(&run.request.run);
         here.metrics.ended();
-        say.send_replace(RunOver { has_begun: true, is_over: true, refused });
+        say.send_replace(RunOver { has_begun: true, is_over: true });
     };
     let mut running = unpoisoned(node.running.lock());
     match node.pool.submit(Box::new(job)) {
@@ -219,10 +208,6 @@ async fn begin(
             Err(RemoteError::Busy { why }.into())
         }
     }
-}
-
-fn asked_id(asked: &Asked) -> String {
-    ExecuteRequest::read(&asked.body).map(|request| request.run).unwrap_or_default()
 }
 
 /// A run that may begin.
@@ -255,13 +240,11 @@ fn prepare(
         (item.kind.to_string(), item.to_string(), node.user.to_string_lossy().into_owned());
     let row =
         NewServed { id: &request.run, kind: &kind, item: &named, base: &base, asked_at: &moment() };
-    // A thread and a detached run register themselves.
-    let is_here = item.kind == Kind::Tool && !request.detached;
     let caller_key = caller.key.fingerprint().to_string();
     let claim = ServedRuns::new(&mut node.registry()).claim(
         &request.run,
         (&caller_key, &asked),
-        is_here.then_some(&row),
+        (!registers_itself(&request, &item)).then_some(&row),
     )?;
     match claim {
         ServedClaim::New => {
@@ -275,6 +258,11 @@ fn prepare(
         ServedClaim::Known => Ok(None),
         ServedClaim::Taken => Err(RemoteError::bad_request("another run has its id").into()),
     }
+}
+
+/// Returns true for a thread and a detached run.
+fn registers_itself(request: &ExecuteRequest, item: &Ref) -> bool {
+    item.kind == Kind::Directive || request.detached
 }
 
 /// The files of a snapshot, all of which are there.
@@ -333,29 +321,19 @@ impl PreparedRun {
         let _ = ServedRuns::new(&mut node.registry()).end(&row, end);
     }
 
-    /// Runs it; gives the report of one that was refused before it was registered.
-    fn carry_out(&self, node: &Node) -> Option<Value> {
-        let start = Instant::now();
-        let is_here = self.item.kind == Kind::Tool && !self.request.detached;
-        let id = self.request.run.clone();
-        let ran = self.run(node, start);
-        let end = ended_run(ran, &id, start);
-        if is_here {
+    fn carry_out(&self, node: &Node) {
+        let (start, id) = (Instant::now(), &self.request.run);
+        let end = ended_run(self.run(node, start), id, start);
+        let was_refused = || Threads::new(&node.rye).run(id).is_err();
+        if !registers_itself(&self.request, &self.item) || was_refused() {
             self.write_end(node, &end);
-            return None;
         }
-        // A run that has no row was refused.
-        let is_refused = ServedRuns::new(&mut node.registry()).unclaim(&id);
-        is_refused.unwrap_or(false).then(|| {
-            node.workspaces.remove(node, &id);
-            end.report
-        })
     }
 
     fn run(&self, node: &Node, start: Instant) -> Result<crate::report::Report, Failed> {
         let failed =
             |failure| Failed::early(failure, self.request.item_id.clone(), start.elapsed());
-        let leaves_record = self.item.kind == Kind::Directive || self.request.detached;
+        let leaves_record = registers_itself(&self.request, &self.item);
         let folder = node
             .workspaces
             .make(node, &self.request.run, self.tree.as_ref(), &self.caller, leaves_record)

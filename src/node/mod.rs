@@ -10,7 +10,8 @@
 //!   only those that the operator tied to the caller (`trust/caller.rs`).
 //! - A caller sees its own runs alone.
 //!
-//! `server.rs` the life of a node · `asked.rs` who asks · `nonces.rs` the numbers of requests ·
+//! `server.rs` the life of a node · `caller_stream.rs` the connection of a caller · `asked.rs` who
+//! asks · `nonces.rs` the nonces of requests ·
 //! `routes.rs` what there is to ask · `execute.rs` runs, `workspace.rs` their folders,
 //! `answers.rs` what came of them · `objects.rs` the store · `events.rs` runs as they go on ·
 //! `metrics.rs` how busy the node is · `tls.rs` certificates · `units.rs` files that start a node
@@ -18,12 +19,12 @@
 mod answers;
 mod asked;
 mod bodies;
+mod caller_stream;
 mod events;
 mod execute;
 mod metrics;
 mod nonces;
 mod objects;
-mod plain_refusal;
 mod routes;
 mod server;
 mod tls;

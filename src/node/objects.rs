@@ -4,12 +4,11 @@ use std::sync::Arc;
 
 use axum::Extension;
 use axum::extract::State;
-use axum::http::StatusCode;
 use axum::response::Response;
 use serde_json::json;
 use tokio::task::spawn_blocking;
 
-use super::asked::{Asked, Refused, Segment, json as answer, with_kind};
+use super::asked::{Asked, Refused, Segment, respond, respond_json, with_kind};
 use super::server::Node;
 use crate::base::Digest;
 use crate::remote::{Digests, RemoteError};
@@ -48,11 +47,7 @@ pub(super) async fn has(
         }
         Ok(here.store.missing(&digests)?)
     });
-    match told.await {
-        Ok(Ok(missing)) => answer(StatusCode::OK, &json!({"missing": missing})),
-        Ok(Err(refused)) => refused.respond(&node),
-        Err(_) => Refused::bug().respond(&node),
-    }
+    respond_json(&node, told.await.map(|told| told.map(|missing| json!({"missing": missing}))))
 }
 
 /// `PUT /objects/{digest}`
@@ -66,11 +61,7 @@ pub(super) async fn put(
         may_use(&asked)?;
         Ok(here.store.put(digest(&name)?, &mut &*asked.body)?)
     });
-    match put.await {
-        Ok(Ok(bytes)) => answer(StatusCode::OK, &json!({"bytes": bytes})),
-        Ok(Err(refused)) => refused.respond(&node),
-        Err(_) => Refused::bug().respond(&node),
-    }
+    respond_json(&node, put.await.map(|put| put.map(|bytes| json!({"bytes": bytes}))))
 }
 
 /// `GET /objects/{digest}`
@@ -84,9 +75,5 @@ pub(super) async fn get(
         may_use(&asked)?;
         Ok(here.store.get(digest(&name)?)?)
     });
-    match got.await {
-        Ok(Ok(bytes)) => with_kind("application/octet-stream", bytes),
-        Ok(Err(refused)) => refused.respond(&node),
-        Err(_) => Refused::bug().respond(&node),
-    }
+    respond(&node, got.await.map(|got| got.map(|it| with_kind("application/octet-stream", it))))
 }

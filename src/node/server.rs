@@ -18,16 +18,16 @@ use tokio::sync::{Semaphore, watch};
 use tokio_rustls::TlsAcceptor;
 
 use super::bodies::BODIES_MIB;
+use super::caller_stream::CallerStream;
 use super::execute::RunningRun;
 use super::metrics::Metrics;
 use super::nonces::Nonces;
-use super::plain_refusal::WithReason;
 use super::routes::routes;
 use super::workspace::Workspaces;
 use crate::base::durations::TERM_GRACE_MS;
 use crate::base::sync::unpoisoned;
 use crate::diagnostic::Failure;
-use crate::host::{Pool, PoolSize, Signals, heard, is_below_a_run};
+use crate::host::{Pool, PoolSize, Signals, hear_interrupts_alone, heard, is_below_a_run};
 use crate::id::Fingerprint;
 use crate::registry::{Registry, process_is_alone};
 use crate::remote::RemoteError;
@@ -92,6 +92,8 @@ pub(super) struct Node {
     registry: Mutex<Registry>,
     pub(super) nonces: Mutex<Nonces>,
     pub(super) workspaces: Workspaces,
+    /// Held while the outputs of a run are taken out of its folder.
+    pub(super) finishing: Mutex<()>,
     pub(super) pool: Pool<'static>,
     /// Runs of this process.
     pub(super) running: Mutex<HashMap<String, RunningRun>>,
@@ -112,12 +114,13 @@ impl Node {
         let state = user.join(".ai/state/node");
         let made = DirBuilder::new().recursive(true).mode(0o700).create(&state);
         made.map_err(|source| StoreError::Io { path: state.clone(), source })?;
-        let workspaces = Workspaces::open(&setup.workspaces)?;
+        let fingerprint = pair.public().fingerprint();
+        let workspaces = Workspaces::open(&setup.workspaces, fingerprint)?;
         let size = PoolSize { threads: setup.most_runs, waiting: 4 * setup.most_runs };
         let listen = setup.listen.to_string();
-        let cannot = |why: String| RemoteError::Listen { at: listen.clone(), why };
+        let cannot = |why: String| cannot(&listen, why);
         Ok(Self {
-            fingerprint: pair.public().fingerprint(),
+            fingerprint,
             pair,
             store: FolderStore::of_user(&user)?,
             registry: Mutex::new(Registry::open(&user)?),
@@ -125,6 +128,7 @@ impl Node {
             metrics: Metrics::new(&state).map_err(|error| cannot(error.to_string()))?,
             pool: Pool::new(size).map_err(|error| cannot(error.to_string()))?,
             workspaces,
+            finishing: Mutex::default(),
             rye,
             user,
             setup,
@@ -178,6 +182,11 @@ impl Node {
     }
 }
 
+fn cannot(listen: &str, why: String) -> RemoteError {
+    let help = "give a free address, such as `--listen 127.0.0.1:8701`";
+    RemoteError::Listen { at: listen.to_owned(), why, help }
+}
+
 /// Serves until this process is asked to end. Then it takes no further run, and waits for those
 /// that it began; asked again, it ends them.
 ///
@@ -186,17 +195,26 @@ impl Node {
 pub(crate) fn serve(setup: NodeSetup) -> Result<NodeEnd, Failure> {
     // This comes before any thread starts, because each thread inherits the signal mask.
     let listen = setup.listen.to_string();
-    let cannot = |why: String| RemoteError::Listen { at: listen.clone(), why };
+    let cannot = |why: String| cannot(&listen, why);
     let signals = Signals::listen().map_err(|error| cannot(error.to_string()))?;
-    if is_below_a_run() {
-        return Err(cannot("a tool does not start a node".into()).into());
-    }
-    if setup.tls.is_none() && !setup.listen.ip().is_loopback() {
-        return Err(cannot("without a certificate only this machine is served".into()).into());
+    let refused = if is_below_a_run() {
+        Some(("a tool does not start a node", "start it in a terminal of your own"))
+    } else if setup.tls.is_none() && !setup.listen.ip().is_loopback() {
+        let help = "give `--tls-cert` and `--tls-key`, or an address such as 127.0.0.1:8700";
+        Some(("without a certificate only this machine is served", help))
+    } else {
+        None
+    };
+    if let Some((why, help)) = refused {
+        return Err(RemoteError::Listen { at: listen, why: why.into(), help }.into());
     }
     process_is_alone(false);
     let node = Arc::new(Node::new(setup)?);
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        // A signal that asks the node to end is this thread's to hear.
+        .on_thread_start(hear_interrupts_alone)
+        .build();
     let runtime = runtime.map_err(|error| cannot(error.to_string()))?;
     let ended = runtime.block_on(async {
         let listener = TcpListener::bind(node.setup.listen).await;
@@ -287,11 +305,11 @@ async fn accept(
         let (service, tls, is_ending) = (service.clone(), tls.clone(), is_ending.clone());
         tokio::spawn(async move {
             match tls {
-                None => converse(WithReason::new(stream), service, is_ending).await,
+                None => converse(CallerStream::new(stream), service, is_ending).await,
                 Some(tls) => {
                     let shaken = tokio::time::timeout(HEAD_TIME, tls.accept(stream)).await;
                     if let Ok(Ok(stream)) = shaken {
-                        converse(WithReason::new(stream), service, is_ending).await;
+                        converse(CallerStream::new(stream), service, is_ending).await;
                     }
                 }
             }

@@ -17,6 +17,7 @@ pub(crate) fn tls_config(cert: &Path, key: &Path) -> Result<Arc<ServerConfig>, R
     let wrong = |path: &Path, why: &dyn std::fmt::Display| RemoteError::Listen {
         at: path.display().to_string(),
         why: why.to_string(),
+        help: "name a PEM file with `--tls-cert`, and its key with `--tls-key`",
     };
     let chain = CertificateDer::pem_file_iter(cert).map_err(|error| wrong(cert, &error))?;
     let chain: Vec<_> = chain.collect::<Result<_, _>>().map_err(|error| wrong(cert, &error))?;

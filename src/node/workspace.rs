@@ -1,5 +1,6 @@
 //! The folders of runs, and what a run leaves in its own.
 
+use std::collections::{HashMap, HashSet};
 use std::fs::{self, DirBuilder};
 use std::io::ErrorKind;
 use std::os::unix::fs::DirBuilderExt;
@@ -10,9 +11,13 @@ use serde_json::{Value, json};
 
 use super::execute::ServedAsk;
 use super::server::Node;
+use crate::base::Digest;
+use crate::base::sync::unpoisoned;
 use crate::diagnostic::Failure;
-use crate::registry::{Served, ServedRuns};
-use crate::runs::{KnownRun, Threads, refused_json};
+use crate::id::Fingerprint;
+use crate::registry::ServedRuns;
+use crate::report::RemoteRecord;
+use crate::runs::{Threads, refused_json};
 use crate::rye::now;
 use crate::space::{Glob, ProjectIdentity};
 use crate::store::kinds::{Snapshot, load, save};
@@ -33,36 +38,34 @@ pub(super) struct Workspaces {
     root: PathBuf,
 }
 
-/// The unique end of a run's id, which is a plain name.
-fn uuid_of(id: &str) -> &str {
-    &id[id.len().saturating_sub(36)..]
-}
-
-fn ref_of(prefix: &str, id: &str) -> RefName {
-    format!("{prefix}-{}", uuid_of(id)).parse().expect("an id was checked, and ends with a UUID")
-}
+/// The prefixes of the refs that hold what a run was sent, and what it made.
+const SENT: &str = "served";
+const MADE: &str = "outputs";
 
 /// The ref that holds what a run was sent.
 pub(super) fn run_ref(id: &str) -> RefName {
-    ref_of("served", id)
+    RefName::of_run(SENT, id)
 }
 
-/// The ref that holds what a run made.
-fn outputs_ref(id: &str) -> RefName {
-    ref_of("outputs", id)
+/// The name of a run's folder: half of the digest of its id.
+fn folder_name(id: &str) -> String {
+    Digest::of(id.as_bytes()).to_string()[..32].to_owned()
 }
 
 impl Workspaces {
+    /// The folders of a node below `root`, in one that is its own: old ones are removed there.
+    ///
     /// # Errors
     /// `store.io`
-    pub(super) fn open(root: &Path) -> Result<Self, StoreError> {
-        let io = |source| StoreError::Io { path: root.to_owned(), source };
-        DirBuilder::new().recursive(true).mode(0o700).create(root).map_err(io)?;
-        Ok(Self { root: fs::canonicalize(root).map_err(io)? })
+    pub(super) fn open(root: &Path, node: Fingerprint) -> Result<Self, StoreError> {
+        let root = root.join(format!("rye-node-{node}"));
+        let io = |source| StoreError::Io { path: root.clone(), source };
+        DirBuilder::new().recursive(true).mode(0o700).create(&root).map_err(io)?;
+        Ok(Self { root: fs::canonicalize(&root).map_err(io)? })
     }
 
     fn folder(&self, id: &str) -> PathBuf {
-        self.root.join(uuid_of(id))
+        self.root.join(folder_name(id))
     }
 
     /// Makes the folder of a run, with what its caller sent. A thread or a detached run
@@ -101,48 +104,52 @@ impl Workspaces {
 
     /// Removes the folder of a run, and what the operator's space says of it.
     pub(super) fn remove(&self, node: &Node, id: &str) {
-        let folder = self.folder(id);
-        if let (Ok(identity), Ok(user)) = (ProjectIdentity::read(&folder), node.rye.spaces().user())
-        {
-            let _ = forget_guest(user, &identity);
-        }
-        let _ = fs::remove_dir_all(&folder);
+        node.remove_folder(&self.folder(id));
         let _ = node.store.remove_ref(&run_ref(id));
     }
 }
 
 impl Node {
-    /// Puts the outputs of a run into the store and signs its receipt for the caller, once; gives
-    /// both. Its folder goes.
+    /// Puts the outputs of a run that is over into the store and signs its receipt for the caller,
+    /// once; gives both. Its folder goes.
     ///
     /// # Errors
     /// `store.*`, `registry.*`, `receipt.*`
-    pub(super) fn finish(&self, known: &KnownRun, served: &Served) -> Result<Value, Failure> {
+    pub(super) fn finish(&self, id: &str) -> Result<Value, Failure> {
+        // Several may ask, and the sweep comes by.
+        let _one = unpoisoned(self.finishing.lock());
+        let Some(served) = ServedRuns::new(&mut self.registry()).find(id)? else {
+            return Ok(json!({}));
+        };
         if let Some(made) = &served.made {
             return Ok(crate::parse::kept_json(made.as_bytes()).unwrap_or_default());
         }
-        let id = known.id();
         let asked: ServedAsk = serde_json::from_str(&served.asked).unwrap_or_default();
         let folder = self.workspaces.folder(id);
         let (mut made, mut digest) = (json!({}), None);
         if !asked.outputs.is_empty() && folder.is_dir() {
-            let pushed = match asked.snapshot {
-                Some(snapshot) => {
-                    load(&self.store, load::<Snapshot>(&self.store, snapshot)?.manifest)?
-                }
-                None => TreeManifest::default(),
+            let pushed = asked.snapshot.map(|snapshot| {
+                load(&self.store, load::<Snapshot>(&self.store, snapshot)?.manifest)
+            });
+            let pushed = match pushed.transpose() {
+                // Then every declared file that is there counts as made.
+                Err(StoreError::NotFound { .. } | StoreError::Altered { .. }) => None,
+                pushed => pushed?,
             };
+            let pushed = pushed.unwrap_or_default();
             let declared: Vec<Glob> =
                 asked.outputs.iter().filter_map(|glob| Glob::new(glob).ok()).collect();
             let outputs = collect_outputs(&self.store, &folder, &pushed, &declared)?;
             let manifest = save(&self.store, &outputs.manifest)?;
-            self.store.set_ref(&outputs_ref(id), &[manifest])?;
+            self.store.set_ref(&RefName::of_run(MADE, id), &[manifest])?;
             let left_out: Vec<Value> = outputs.left_out.iter().map(refused_json).collect();
             made["outputs_made"] = json!({"manifest": manifest.to_string(), "left_out": left_out});
             digest = Some(manifest);
         }
         if let Some(path) = asked.receipt.filter(|path| path.is_file()) {
-            made["receipt"] = self.rye.receipts().for_caller(&path, &served.caller, digest)?;
+            let (run, node) = (id.to_owned(), self.fingerprint.to_string());
+            let remote = RemoteRecord { run, node, caller: served.caller, outputs: digest };
+            made["receipt"] = self.rye.receipts().for_caller(&path, remote)?;
         }
         let has_made = made.as_object().is_some_and(|made| !made.is_empty());
         if has_made {
@@ -155,43 +162,42 @@ impl Node {
     /// Finishes runs that are over and were not asked for since, and removes what is left of old
     /// ones.
     pub(super) fn sweep(&self) {
-        let names = fs::read_dir(&self.workspaces.root).into_iter().flatten().flatten();
-        for entry in names {
-            let name = entry.file_name().to_string_lossy().into_owned();
-            let id = ServedRuns::new(&mut self.registry()).ending_with(&name).ok().flatten();
-            let Some(id) = id else {
-                if is_older(&entry.path(), LEFT_ALONE) {
-                    self.workspaces.remove(self, &name);
+        let Ok(ids) = ServedRuns::new(&mut self.registry()).ids() else { return };
+        let by_folder: HashMap<String, &String> =
+            ids.iter().map(|id| (folder_name(id), id)).collect();
+        for entry in fs::read_dir(&self.workspaces.root).into_iter().flatten().flatten() {
+            match entry.file_name().to_str().and_then(|name| by_folder.get(name)) {
+                Some(id) if Threads::new(&self.rye).newest(id).is_ok_and(|run| run.is_over()) => {
+                    let _ = self.finish(id);
                 }
-                continue;
-            };
-            let served = ServedRuns::new(&mut self.registry()).find(&id).ok().flatten();
-            let known = Threads::new(&self.rye).run(&id);
-            if let (Some(served), Ok(known)) = (served, known)
-                && known.is_over()
-            {
-                let _ = self.finish(&known, &served);
+                None if is_older(&entry.path(), LEFT_ALONE) => self.remove_folder(&entry.path()),
+                _ => {}
             }
         }
+        let held: HashSet<RefName> = ids.iter().map(|id| run_ref(id)).collect();
         for name in self.store.refs().unwrap_or_default().into_keys() {
-            let uuid = name.as_str().strip_prefix("outputs-");
-            if uuid.is_some_and(|uuid| is_id_older(uuid, OUTPUTS_KEPT)) {
+            let kept = match name.as_str().split('-').next() {
+                Some(MADE) => OUTPUTS_KEPT,
+                Some(SENT) if !held.contains(&name) => LEFT_ALONE,
+                _ => continue,
+            };
+            if self.store.ref_age(&name).is_ok_and(|age| age.is_some_and(|age| age > kept)) {
                 let _ = self.store.remove_ref(&name);
             }
         }
         let _ = self.store.collect(GRACE, false);
+    }
+
+    fn remove_folder(&self, folder: &Path) {
+        if let (Ok(identity), Ok(user)) = (ProjectIdentity::read(folder), self.rye.spaces().user())
+        {
+            let _ = forget_guest(user, &identity);
+        }
+        let _ = fs::remove_dir_all(folder);
     }
 }
 
 fn is_older(path: &Path, age: Duration) -> bool {
     let changed = fs::metadata(path).and_then(|stat| stat.modified());
     changed.is_ok_and(|at| SystemTime::now().duration_since(at).is_ok_and(|is| is > age))
-}
-
-/// Returns true if the time in a UUID of version 7 is longer ago than that.
-fn is_id_older(uuid: &str, age: Duration) -> bool {
-    let hex: String = uuid.chars().filter(|c| *c != '-').take(12).collect();
-    let Ok(ms) = i64::from_str_radix(&hex, 16) else { return true };
-    let age = i64::try_from(age.as_millis()).unwrap_or(i64::MAX);
-    jiff::Timestamp::now().as_millisecond().saturating_sub(ms) > age
 }

@@ -68,6 +68,13 @@ pub(super) fn hold(registry: &Path, id: &str) -> (Option<ProcessId>, bool) {
     (ProcessId::own_locked(is_held), is_new)
 }
 
+/// Returns true while this process, or another one that runs, holds the lock.
+pub(super) fn is_held(registry: &Path, id: &str) -> bool {
+    let path = place(registry, id);
+    unpoisoned(HELD.lock()).contains_key(&path)
+        || open(&path, false).is_ok_and(|file| file.try_lock_shared().is_err())
+}
+
 /// Locks it, if it is free. A process that had it before, or looks at it, frees it soon.
 fn is_locked(file: &File) -> bool {
     (0..LOCK_TRIES).any(|at| {

@@ -112,17 +112,6 @@ impl ServedRuns<'_> {
         claimed
     }
 
-    /// Gives an id back whose run was refused before it was registered; false where it was not.
-    ///
-    /// # Errors
-    /// `registry.io`
-    pub(crate) fn unclaim(&mut self, id: &str) -> Result<bool, RegistryError> {
-        in_one_quick_step(self.registry, |step| {
-            let sql = "DELETE FROM served WHERE run = ?1 AND run NOT IN (SELECT id FROM run)";
-            Ok(step.execute(sql, [id])? == 1)
-        })
-    }
-
     /// Gives an id back whose run did not begin, with the run.
     ///
     /// # Errors
@@ -135,14 +124,16 @@ impl ServedRuns<'_> {
         .inspect(|()| alive::release(&self.registry.path, id))
     }
 
-    /// The run whose id ends with this text.
+    /// The ids of all runs that callers asked for.
     ///
     /// # Errors
     /// `registry.io`
-    pub(crate) fn ending_with(&self, end: &str) -> Result<Option<String>, RegistryError> {
-        let sql = "SELECT run FROM served WHERE run = ?1 OR substr(run, -36) = ?1 LIMIT 1";
-        let found = self.registry.db.query_row(sql, [end], |row| row.get(0)).optional();
-        found.map_err(|error| self.registry.fail(error))
+    pub(crate) fn ids(&self) -> Result<Vec<String>, RegistryError> {
+        let read = || -> rusqlite::Result<Vec<String>> {
+            let mut query = self.registry.db.prepare("SELECT run FROM served")?;
+            query.query_map([], |row| row.get(0))?.collect()
+        };
+        read().map_err(|error| self.registry.fail(error))
     }
 
     /// The caller whose run it is, what it asked for beside the item, and what came of that once
@@ -159,13 +150,14 @@ impl ServedRuns<'_> {
         found.map_err(|error| self.registry.fail(error))
     }
 
-    /// Writes what came of a run beside its report.
+    /// Writes what came of a run beside its report, once.
     ///
     /// # Errors
     /// `registry.io`
     pub(crate) fn made(&mut self, id: &str, made: &str) -> Result<(), RegistryError> {
         self.registry.in_one_step(|step| {
-            step.execute("UPDATE served SET made = ?2 WHERE run = ?1", [id, made]).map(drop)
+            step.execute("UPDATE served SET made = ?2 WHERE run = ?1 AND made IS NULL", [id, made])
+                .map(drop)
         })
     }
 
@@ -222,22 +214,41 @@ impl ServedRuns<'_> {
         .inspect(|()| alive::release(&self.registry.path, id))
     }
 
-    /// Registers a run that a node is asked for; `remote` is the node, as JSON.
+    /// Registers a run that this process asks a node for, until [`ServedRuns::was_asked`];
+    /// `remote` is the node, as JSON. The oldest of those that ended are forgotten.
     ///
     /// # Errors
     /// `registry.io`
     pub(crate) fn ask(&mut self, new: &NewServed<'_>, remote: &str) -> Result<(), RegistryError> {
+        alive::hold(&self.registry.path, new.id);
         self.registry.in_one_step(|step| {
             step.execute(
                 "INSERT INTO run (id, kind, item, base, state, asked_at, remote)
-                 VALUES (?1, ?2, ?3, ?4, 'running', ?5, ?6)",
+                 VALUES (?1, ?2, ?3, ?4, 'created', ?5, ?6)",
                 params![new.id, new.kind, new.item, new.base, new.asked_at, remote],
+            )?;
+            step.execute(
+                "DELETE FROM run WHERE remote IS NOT NULL
+                     AND state NOT IN ('created', 'running', 'waiting')
+                     AND rowid <= (SELECT max(rowid) FROM run) - ?1",
+                [SERVED_KEPT],
             )
             .map(drop)
         })
     }
 
-    /// Writes what a node says of such a run; one that ended stays as it is.
+    /// The node answered, or did not.
+    pub(crate) fn was_asked(&self, id: &str) {
+        alive::release(&self.registry.path, id);
+    }
+
+    /// Returns true while a process asks a node for the run.
+    pub(crate) fn is_being_asked(&self, id: &str) -> bool {
+        alive::is_held(&self.registry.path, id)
+    }
+
+    /// Writes the state of such a run. One that ended stays as it is, unless its report says that
+    /// its files were not fetched.
     ///
     /// # Errors
     /// `registry.io`
@@ -251,9 +262,13 @@ impl ServedRuns<'_> {
     ) -> Result<(), RegistryError> {
         self.registry.in_one_step(|step| {
             step.execute(
-                "UPDATE run SET state = ?2, code = ?3, ended_at = ?4, report = coalesce(?5, report)
+                "UPDATE run SET state = ?2, code = ?3, ended_at = ?4, report = coalesce(?5, report),
+                 started_at = CASE WHEN ?2 IN ('created', 'cancelled', 'killed') THEN started_at
+                              ELSE coalesce(started_at, asked_at) END
                  WHERE id = ?1 AND remote IS NOT NULL
-                 AND state IN ('created', 'running', 'waiting')",
+                 AND (state IN ('created', 'running', 'waiting')
+                      OR ?5 IS NOT NULL AND (json_type(report, '$.outputs_made') IS NOT NULL
+                                             OR json_type(report, '$.receipt') IS NOT NULL))",
                 params![id, state, code, ended_at, report],
             )
             .map(drop)
@@ -266,7 +281,8 @@ impl ServedRuns<'_> {
     /// `registry.io`
     pub(crate) fn refused(&mut self, id: &str) -> Result<(), RegistryError> {
         self.registry.in_one_step(|step| {
-            let sql = "DELETE FROM run WHERE id = ?1 AND remote IS NOT NULL AND report IS NULL";
+            let sql = "DELETE FROM run WHERE id = ?1 AND remote IS NOT NULL AND report IS NULL
+                       AND state IN ('created', 'running')";
             step.execute(sql, [id]).map(drop)
         })
     }
@@ -302,7 +318,6 @@ mod tests {
         assert_eq!(claim("one", "b"), ServedClaim::Taken);
         let row = AnyRun::find(&mut registry, "one").unwrap().unwrap();
         assert_eq!(row.state, RunState::Running, "it runs on after the second claim");
-        assert!(!ServedRuns::new(&mut registry).unclaim("one").unwrap(), "it has a row");
         ServedRuns::new(&mut registry).end(&new("one"), END).unwrap();
         let row = AnyRun::find(&mut registry, "one").unwrap().unwrap();
         assert_eq!((row.state, row.report.as_deref()), (RunState::Completed, Some("{}")));
@@ -317,7 +332,7 @@ mod tests {
             ServedRuns::new(&mut registry).claim("two", ("a", "{}"), None).unwrap(),
             ServedClaim::New
         );
-        assert!(ServedRuns::new(&mut registry).unclaim("two").unwrap());
+        ServedRuns::new(&mut registry).withdraw("two").unwrap();
         assert_eq!(ServedRuns::new(&mut registry).find("two").unwrap(), None);
         assert_eq!(ServedRuns::new(&mut registry).ids_of("a", 9).unwrap(), ["one"]);
     }

@@ -8,7 +8,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value};
 
-use super::error::{CODES, RemoteError};
+use super::error::{CODES, REMOTE_UNKNOWN_KEY, RemoteError};
 use super::remotes::NamedRemote;
 use super::{ANSWER_BYTES, END_EVENT, KEY_HEADER, tell_event};
 use crate::base::event_stream::{EventStream, ServerEvent};
@@ -17,6 +17,7 @@ use crate::diagnostic::Code;
 use crate::host::{AnswerPart, Host, HttpAnswer, HttpCall, NetFault, NetSettings, Vars};
 use crate::parse::kept_json;
 use crate::signature::{HttpSignature, KeyPair, PublicKey, sign_request, verify_answer};
+use crate::{registry, store, thread};
 
 /// How long a request is valid, in seconds.
 const VALID: i64 = 120;
@@ -138,11 +139,11 @@ impl NodeClient<'_> {
         let (mut call, signature) = self.signed("GET", path, None, time)?;
         call.body_cap = usize::MAX;
         let (mut stream, mut told) = (EventStream::new(ANSWER_BYTES), Digesting::default());
-        let (mut status, mut refused, mut ended) = (0, Vec::new(), None);
+        let (mut status, mut head, mut refused, mut ended) = (0, Vec::new(), Vec::new(), None);
         let sent = self.host.stream(&call, &mut |part| {
             let bytes = match part {
-                AnswerPart::Head { status: is, .. } => {
-                    status = is;
+                AnswerPart::Head { status: is, headers } => {
+                    (status, head) = (is, headers.to_vec());
                     return ControlFlow::Continue(());
                 }
                 AnswerPart::Body(bytes) => bytes,
@@ -173,7 +174,10 @@ impl NodeClient<'_> {
             (None, Err(fault @ NetFault::Interrupted(_))) => Err(self.unreachable(fault)),
             (None, _) if status == 200 => Ok(false),
             (None, Err(fault)) => Err(self.unreachable(fault)),
-            (None, Ok(())) => Err(self.refusal(status, &refused)),
+            (None, Ok(())) => {
+                self.verify(status, &head, &signature, Digest::of(&refused))?;
+                Err(self.refusal(status, &refused))
+            }
         }
     }
 
@@ -242,11 +246,17 @@ impl NodeClient<'_> {
     fn refusal(&self, status: u16, body: &[u8]) -> RemoteError {
         let told = kept_json(body).unwrap_or_default();
         let text = |key: &str| told[key].as_str().unwrap_or_default();
-        let code: Option<Code> = CODES.iter().copied().find(|code| code.name() == text("code"));
+        let mut codes = [CODES, store::CODES, thread::CODES, registry::CODES].into_iter().flatten();
+        let code: Option<Code> = codes.find(|code| code.name() == text("code")).copied();
         let data = told["data"].as_object().cloned().unwrap_or_else(Map::new);
         match code {
             Some(code) => {
-                let (message, help) = (text("error").to_owned(), text("help").to_owned());
+                let message = format!("`{}` refuses: {}", self.remote.name, text("error"));
+                // The node knows this key by its fingerprint alone.
+                let help = match code == REMOTE_UNKNOWN_KEY {
+                    true => authorize_help(self.pair),
+                    false => text("help").to_owned(),
+                };
                 RemoteError::Told { code, message, help, data }
             }
             None => self.bad(&format!("{} (status {status}, `{}`)", text("error"), text("code"))),
@@ -265,6 +275,12 @@ impl NodeClient<'_> {
     pub(crate) fn bad(&self, why: &str) -> RemoteError {
         RemoteError::BadAnswer { url: self.remote.url.as_str().to_owned(), why: why.to_owned() }
     }
+}
+
+/// The next step of a caller whom a node does not know.
+pub(crate) fn authorize_help(own: &KeyPair) -> String {
+    let key = own.public().to_text();
+    format!("let its operator run `rye node authorize {key} --scopes 'execute:tool:rye/bash'`")
 }
 
 fn call(

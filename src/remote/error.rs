@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use crate::base::Digest;
 use crate::base::text::escape_line;
-use crate::diagnostic::{Code, Diagnose, codes};
+use crate::diagnostic::{Code, Diagnose, Failure, codes};
 use crate::host::NetFault;
 use crate::id::{Fingerprint, Ref};
 
@@ -47,13 +47,16 @@ pub(crate) enum RemoteError {
     KeyChanged { name: String, url: String, pinned: Fingerprint, is: String },
     #[error("the answer of the node `{}` is not valid: {}", escape_line(.url), escape_line(.why))]
     BadAnswer { url: String, why: String },
+    /// The node may go on with the run.
+    #[error("{}", .of.diagnostic().message)]
+    Left { id: String, of: Failure },
     /// In the words of the node.
     #[error("{message}")]
     Told { code: Code, message: String, help: String, data: Map<String, Value> },
     #[error("{what} is larger than {most}")]
     TooLarge { what: String, most: String },
     #[error("cannot listen on `{}`: {}", escape_line(.at), escape_line(.why))]
-    Listen { at: String, why: String },
+    Listen { at: String, why: String, help: &'static str },
 
     // What a node says of a request.
     #[error("the request is not signed as it must be: {}", escape_line(.why))]
@@ -101,6 +104,7 @@ impl Diagnose for RemoteError {
             Self::Unreachable { .. } => REMOTE_UNREACHABLE,
             Self::KeyChanged { .. } => REMOTE_KEY_CHANGED,
             Self::BadAnswer { .. } => REMOTE_BAD_ANSWER,
+            Self::Left { of, .. } => of.reason(),
             Self::Told { code, .. } => *code,
             Self::TooLarge { .. } => REMOTE_TOO_LARGE,
             Self::Listen { .. } => REMOTE_LISTEN,
@@ -147,9 +151,12 @@ impl Diagnose for RemoteError {
             Self::BadAnswer { .. } => {
                 "see that it is a node of this version: `rye remote ping`".into()
             }
+            Self::Left { id, .. } => {
+                format!("see what became of it with `rye thread wait {}`", escape_line(id))
+            }
             Self::Told { help, .. } => help.clone(),
-            Self::TooLarge { .. } => "name fewer files under `remote` in the item".into(),
-            Self::Listen { .. } => "give a free address, such as `--listen 127.0.0.1:8701`".into(),
+            Self::TooLarge { .. } => "send less at once, such as shorter parameters".into(),
+            Self::Listen { help, .. } => (*help).into(),
             Self::BadSignature { .. } => "see `rye fetch knowledge:rye/remote`".into(),
             Self::WrongNode { .. } => {
                 "see which node the name stands for: `rye remote list`".into()
@@ -167,7 +174,7 @@ impl Diagnose for RemoteError {
             Self::BadRequest { .. } | Self::NoSuchMethod { .. } => {
                 "see the node's own description, `/openapi.json`".into()
             }
-            Self::NotFound { .. } => "see what is there with `rye remote ping`".into(),
+            Self::NotFound { .. } => "see your runs with `rye thread list`".into(),
             Self::MissingObjects { .. } => "push them, and ask again".into(),
             Self::MissingSecret { names, .. } => format!(
                 "let the node's operator set {} where `rye serve` is started",
@@ -179,6 +186,7 @@ impl Diagnose for RemoteError {
     fn signal(&self) -> Option<i32> {
         match self {
             Self::Unreachable { fault: NetFault::Interrupted(signal), .. } => Some(*signal),
+            Self::Left { of, .. } => of.interrupted(),
             _ => None,
         }
     }
@@ -194,6 +202,11 @@ impl Diagnose for RemoteError {
         let one = |key: &str, value: Value| [(key.to_owned(), value)].into_iter().collect();
         match self {
             Self::Told { data, .. } => data.clone(),
+            Self::Left { id, of } => {
+                let mut data = of.diagnostic().data;
+                data.insert("thread_id".into(), id.clone().into());
+                data
+            }
             Self::MissingObjects { missing } => one(
                 "missing",
                 missing.iter().map(|digest| Value::from(digest.to_string())).collect(),

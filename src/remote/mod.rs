@@ -20,8 +20,8 @@ mod wire;
 
 pub(crate) use client::{NodeClient, NodeIdentity};
 pub(crate) use error::{
-    CODES, REMOTE_BAD_REQUEST, REMOTE_BUSY, REMOTE_MISSING_OBJECTS, REMOTE_NOT_FOUND,
-    REMOTE_TOO_LARGE, REMOTE_UNKNOWN_KEY, RemoteError,
+    CODES, REMOTE_BAD_ANSWER, REMOTE_BAD_REQUEST, REMOTE_BUSY, REMOTE_MISSING_OBJECTS,
+    REMOTE_NOT_FOUND, REMOTE_TOO_LARGE, REMOTE_UNKNOWN_KEY, REMOTE_UNREACHABLE, RemoteError,
 };
 pub(crate) use remotes::{NamedRemote, RemoteTable};
 pub(crate) use wire::{Digests, ExecuteRequest, RunAnswer};

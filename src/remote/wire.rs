@@ -42,8 +42,6 @@ pub(crate) struct ExecuteRequest {
     /// A receipt of the run goes with its answer.
     #[serde(default)]
     pub(crate) receipt: bool,
-    #[serde(default)]
-    pub(crate) trace: bool,
 }
 
 fn inline() -> String {

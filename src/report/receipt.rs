@@ -74,10 +74,12 @@ pub(crate) struct RunRecord {
     pub(crate) remote: Option<RemoteRecord>,
 }
 
-/// A run of a node for a caller, by the fingerprints of their keys.
+/// A run of a node for a caller, by its id and the fingerprints of their keys.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RemoteRecord {
+    /// The id by which the caller asked for it.
+    pub(crate) run: String,
     pub(crate) node: String,
     pub(crate) caller: String,
     /// The manifest of the files that came back.

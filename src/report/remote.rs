@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use super::report::Warned;
 use super::text::{Text, data_text};
 use super::thread::handed_over_text;
-use crate::execute::{Outcome, ToolFailure};
+use crate::execute::{Outcome, Pending, ToolFailure};
 use crate::id::{Fingerprint, Ref};
 
 /// A run that a node carried out, or goes on with.
@@ -16,6 +16,8 @@ pub(crate) struct RemoteReport {
     pub(crate) run: String,
     pub(crate) remote: String,
     pub(crate) node: Fingerprint,
+    /// Paths that the item's `inputs` match, and that did not go, each with why.
+    pub(crate) left_out: Vec<Value>,
     /// The node's own report, as JSON.
     pub(crate) report: Map<String, Value>,
     pub(crate) warnings: Vec<Warned>,
@@ -34,22 +36,37 @@ impl RemoteReport {
 
     /// The outcome of a tool, for those who judge it.
     pub(crate) fn outcome(&self) -> Outcome {
-        let text = |key: &str| self.report.get(key).and_then(Value::as_str).unwrap_or_default();
+        const OF: &str = "stderr_tail";
+        let text =
+            |value: Option<&Value>| value.and_then(Value::as_str).unwrap_or_default().to_owned();
+        let data = self.report.get("data");
         let failure = self.has_failed().then(|| ToolFailure {
-            message: text("error").to_owned(),
-            tail: String::new(),
-            of: "stderr_tail",
+            message: text(self.report.get("error")),
+            tail: text(data.and_then(|data| data.get(OF))),
+            of: OF,
         });
-        Outcome::of_answer(self.report.get("data").cloned().unwrap_or_default(), failure)
+        let pending = self.report.get("pending").map(|pending| Pending {
+            reason: text(pending.get("reason")),
+            message: text(pending.get("message")),
+            kept_as: None,
+        });
+        Outcome { pending, ..Outcome::of_answer(data.cloned().unwrap_or_default(), failure) }
     }
 
     /// Takes over what those who judge the outcome made of it.
     pub(crate) fn replace(&mut self, outcome: Outcome) {
-        if let Some(data) = self.report.get_mut("data") {
-            *data = outcome.data;
+        let Outcome { data, failure, pending, .. } = outcome;
+        if let Some(known) = self.report.get_mut("data") {
+            *known = match &failure {
+                Some(failure) => failure.data(&data).into(),
+                None => data,
+            };
         }
-        if let Some(failure) = outcome.failure {
+        if let Some(failure) = failure {
             self.report.insert("error".into(), failure.message.into());
+        }
+        if let (Some(known), Some(pending)) = (self.report.get_mut("pending"), pending) {
+            (known["reason"], known["message"]) = (pending.reason.into(), pending.message.into());
         }
     }
 
@@ -73,6 +90,9 @@ impl RemoteReport {
         out.insert("item_id".into(), json!(self.item));
         out.insert("thread_id".into(), self.run.clone().into());
         out.insert("remote".into(), json!({"name": self.remote, "node": self.node}));
+        if !self.left_out.is_empty() {
+            out.insert("inputs_left_out".into(), self.left_out.clone().into());
+        }
         out
     }
 }

@@ -23,7 +23,7 @@ use crate::report::{Ran, Receipt, ReceiptError, RemoteRecord, Warned};
 use crate::verify::{AnyEnvelope, Envelope, KeyError, KeyPair, OwnKeys, PublicKey, TrustStore};
 
 /// A file and the mode that it gets.
-type Place = (PathBuf, u32);
+pub(crate) type Place = (PathBuf, u32);
 
 /// Everything that can fail before a run has not failed: there is a key, and a file for the
 /// receipt.
@@ -168,17 +168,7 @@ impl Receipts<'_> {
                 ReceiptError::Revoked { key: pair.public().fingerprint(), own: true }.into()
             );
         }
-        let state = user.base().join(".ai/state/receipts");
-        let files = places.into_iter().map(|(path, mode)| {
-            let made = match path.starts_with(&state) {
-                true => DirBuilder::new().recursive(true).mode(0o700).create(&state),
-                false => Ok(()),
-            };
-            made.and_then(|()| AtomicFile::at(&path, mode))
-                .map(|file| (file, mode))
-                .map_err(|source| ReceiptError::NoPlace { path, source })
-        });
-        let files = files.collect::<Result<_, _>>()?;
+        let files = self.open(places)?;
         let started_at = jiff::Timestamp::now();
         let plan_digest = plan.digest()?;
         Ok(Some(ReceiptWriter {
@@ -188,6 +178,24 @@ impl Receipts<'_> {
             witness: OutputWitness::default(),
             started_at,
         }))
+    }
+
+    /// Takes the places of receipts: each can be written.
+    ///
+    /// # Errors
+    /// `receipt.io`, `space.*`
+    pub(crate) fn open(self, places: Vec<Place>) -> Result<Vec<(AtomicFile, u32)>, Failure> {
+        let state = self.rye.spaces.user()?.base().join(".ai/state/receipts");
+        let files = places.into_iter().map(|(path, mode)| {
+            let made = match path.starts_with(&state) {
+                true => DirBuilder::new().recursive(true).mode(0o700).create(&state),
+                false => Ok(()),
+            };
+            made.and_then(|()| AtomicFile::at(&path, mode))
+                .map(|file| (file, mode))
+                .map_err(|source| ReceiptError::NoPlace { path, source })
+        });
+        Ok(files.collect::<Result<_, _>>()?)
     }
 
     /// Checks a receipt: its form, whose it is, that they signed it, and what it is of.
@@ -212,8 +220,10 @@ impl Receipts<'_> {
                 let key = one.parse().map_err(|_| ReceiptError::Malformed {
                     why: "it does not name the keys of the node and the caller".into(),
                 })?;
+                let is_revoked = self.rye.trust().is_revoked(key)?;
                 let mut nodes = expected.nodes.iter().filter(|_| one == &remote.node);
                 let node = nodes.find(|node| node.fingerprint() == key);
+                let node = node.filter(|_| !is_revoked);
                 if node.is_none_or(|node| envelope.payload(node).is_none()) {
                     self.signer(&envelope, &[key])?;
                 }
@@ -233,57 +243,54 @@ impl Receipts<'_> {
 }
 
 impl Receipts<'_> {
-    /// The receipt of a run of this node, signed for its caller with the files that it made.
+    /// The receipt of a run of this node, signed for its caller: `remote` names the run by the
+    /// caller's id, and the files that it made.
     ///
     /// # Errors
     /// `receipt.*`, `key.*`
-    pub(crate) fn for_caller(
-        self,
-        path: &Path,
-        caller: &str,
-        outputs: Option<Digest>,
-    ) -> Result<Value, Failure> {
+    pub(crate) fn for_caller(self, path: &Path, remote: RemoteRecord) -> Result<Value, Failure> {
         let malformed = |why: String| ReceiptError::Malformed { why };
         let io = |source| ReceiptError::NoPlace { path: path.to_owned(), source };
         let pair = OwnKeys::new(self.rye.spaces.user()?).pair()?;
         let own = Envelope::read(&std::fs::read(path).map_err(io)?).map_err(malformed)?;
         let payload = own.payload(&pair.public());
         let payload = payload.ok_or_else(|| malformed("this node did not sign it".into()))?;
-        let node = pair.public().fingerprint().to_string();
-        let remote = RemoteRecord { node, caller: caller.to_owned(), outputs };
         let payload = Receipt::read(payload)?.for_caller(remote).to_payload()?;
         let text = Envelope::seal(&pair, payload).to_text();
         AtomicFile::at(path, 0o600).and_then(|file| file.finish(text.as_bytes())).map_err(io)?;
         Ok(crate::parse::kept_json(text.as_bytes()).unwrap_or_default())
     }
 
-    /// Signs the receipt of a node too, if it is of this node, this caller and these files, and
-    /// writes it.
+    /// Signs the receipt of a node too, if it is of this run with these files, and writes it to
+    /// these places.
     ///
     /// # Errors
     /// `receipt.*`, `key.*`
     pub(crate) fn countersign(
         self,
         receipt: &Value,
-        path: &Path,
+        places: &[Place],
         node: &PublicKey,
-        outputs: Option<Digest>,
-    ) -> Result<PathBuf, Failure> {
+        remote: &RemoteRecord,
+    ) -> Result<Vec<PathBuf>, Failure> {
         let malformed = |why: &str| ReceiptError::Malformed { why: why.into() };
         let pair = OwnKeys::new(self.rye.spaces.user()?).pair()?;
         let envelope = AnyEnvelope::read(receipt.to_string().as_bytes());
         let envelope = envelope.map_err(|why| ReceiptError::Malformed { why })?;
         let payload =
             envelope.payload(node).ok_or_else(|| malformed("the node did not sign it"))?;
-        let own = pair.public().fingerprint().to_string();
-        let wanted = RemoteRecord { node: node.fingerprint().to_string(), caller: own, outputs };
-        if Receipt::read(payload)?.record().remote.as_ref() != Some(&wanted) {
-            return Err(malformed("it is of another node, another caller or other files").into());
+        if Receipt::read(payload)?.record().remote.as_ref() != Some(remote) {
+            return Err(malformed("it is of another run or other files").into());
         }
-        let io = |source| ReceiptError::NoPlace { path: path.to_owned(), source };
         let text = envelope.countersigned(&pair);
-        AtomicFile::at(path, 0o644).and_then(|file| file.finish(text.as_bytes())).map_err(io)?;
-        Ok(path.to_owned())
+        let mut written = Vec::new();
+        for (file, _) in self.open(places.to_vec())? {
+            let path = file.path().to_owned();
+            let io = |source| ReceiptError::NoPlace { path: path.clone(), source };
+            file.finish(text.as_bytes()).map_err(io)?;
+            written.push(path);
+        }
+        Ok(written)
     }
 
     /// Who signed an envelope, and what: the first key whose word counts, of `wanted` or of those

@@ -90,6 +90,8 @@ pub(crate) struct RemoteRun<'a> {
     /// The parameters as they were verified.
     pub(crate) params: Map<String, Value>,
     pub(crate) parts: &'a RemoteParts,
+    /// Asks the hooks of this machine about the answer, before any of it is kept.
+    pub(crate) judge: &'a dyn Fn(&mut RemoteReport) -> Result<(), Failure>,
 }
 
 /// The parts of an item that go to a node with a run of it.

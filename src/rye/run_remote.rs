@@ -15,12 +15,14 @@ use super::run_modes::{RemoteParts, RemoteRun};
 use super::thread_settings::patterns;
 use crate::chain::{Chain, Lineage, Primitive, lineage};
 use crate::diagnostic::Failure;
+use crate::host::is_below_a_run;
 use crate::id::{Kind, Pattern, Query, Ref, Space};
 use crate::interpolate::bind;
 use crate::parse::{DirectiveContext, Item, Tool};
 use crate::plan::{MatrixError, Params, PlanSource, Target, dependencies};
 use crate::remote::RemoteTable;
 use crate::report::{RemoteReport, Report};
+use crate::thread::ThreadError;
 use crate::trace::Quiet;
 use crate::validate::ValidChain;
 use crate::verify::Source;
@@ -39,7 +41,9 @@ impl Runs<'_> {
         hooks: &CallHooks<'_>,
     ) -> Result<Option<Report>, Failure> {
         if valid.chain().primitive() == Primitive::Remote {
-            hooks.before(params.as_map())?;
+            if !request.dry_run {
+                hooks.before(params.as_map())?;
+            }
             return self.remote_call(loader, request, params.as_map(), hooks).map(Some);
         }
         let Target::Remote(remote) = &request.target else { return Ok(None) };
@@ -57,17 +61,16 @@ impl Runs<'_> {
     ) -> Result<RemoteReport, Failure> {
         let (chain, args) = (valid.chain(), params.as_map());
         let parts = RemoteParts::of_tool(loader, chain)?;
-        let run = RemoteRun { remote, params: args.clone(), parts: &parts };
+        if request.detached {
+            hooks.may_leave()?;
+        }
         hooks.before(args)?;
         let begin = Instant::now();
+        let judge = |report: &mut RemoteReport| judge(hooks, args, report, begin);
+        let run = RemoteRun { remote, params: args.clone(), parts: &parts, judge: &judge };
         let asked = self.rye.modes.remote(loader, request, run);
-        let mut report =
+        let report =
             asked.map_err(|failure| hooks.after_failure(args, failure, begin.elapsed()))?;
-        if !request.detached {
-            let mut outcome = report.outcome();
-            hooks.after(args, &mut outcome, begin.elapsed())?;
-            report.replace(outcome);
-        }
         loader.remember(chain.links().iter().map(|link| &link.source), false);
         Ok(report)
     }
@@ -89,11 +92,15 @@ impl Runs<'_> {
         if target == Target::Local {
             return Err(MatrixError::EmptyRemote.into());
         }
+        let detached = args.get("async") == Some(&Value::Bool(true));
+        if detached {
+            hooks.may_leave()?;
+        }
         let asked = Request {
             params: object("parameters").unwrap_or_default(),
             target,
             thread: text("thread").unwrap_or(kind_of_run).parse()?,
-            detached: args.get("async") == Some(&Value::Bool(true)),
+            detached,
             dry_run: request.dry_run,
             locked: request.locked,
             receipt: request.receipt.clone(),
@@ -108,11 +115,7 @@ impl Runs<'_> {
         let begin = Instant::now();
         let mut ran = self.run(&asked, begin, loader.sink).map_err(|failed| failed.failure);
         match &mut ran {
-            Ok(Report::Remote(report)) if !asked.detached => {
-                let mut outcome = report.outcome();
-                hooks.after(args, &mut outcome, begin.elapsed())?;
-                report.replace(outcome);
-            }
+            Ok(Report::Remote(report)) if !asked.detached => judge(hooks, args, report, begin)?,
             Ok(_) => {}
             Err(_) => {
                 return ran.map_err(|failure| hooks.after_failure(args, failure, begin.elapsed()));
@@ -129,8 +132,13 @@ impl Runs<'_> {
         request: &Request,
     ) -> Result<RemoteReport, Failure> {
         bind(&lineage.directive.inputs, request.inputs())?;
+        // A node knows nothing of the limits and permissions of a thread here.
+        if request.origin.thread.is_some() || is_below_a_run() {
+            return Err(ThreadError::Outside.into());
+        }
         let parts = RemoteParts::of_directive(loader, lineage)?;
-        let run = RemoteRun { remote, params: request.inputs(), parts: &parts };
+        let (params, judge) = (request.inputs(), &|_: &mut RemoteReport| Ok(()));
+        let run = RemoteRun { remote, params, parts: &parts, judge };
         let report = self.rye.modes.remote(loader, request, run)?;
         loader.remember(lineage.sources(), false);
         Ok(report)
@@ -177,6 +185,19 @@ impl RemoteParts {
             files: lineage.directive.remote.clone(),
         })
     }
+}
+
+/// Shows the answer of a tool to the hooks, and takes over what they make of it.
+fn judge(
+    hooks: &CallHooks<'_>,
+    args: &Map<String, Value>,
+    report: &mut RemoteReport,
+    begin: Instant,
+) -> Result<(), Failure> {
+    let mut outcome = report.outcome();
+    hooks.after(args, &mut outcome, begin.elapsed())?;
+    report.replace(outcome);
+    Ok(())
 }
 
 /// The remotes that the configs of these spaces name.

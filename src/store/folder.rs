@@ -92,6 +92,13 @@ impl FolderStore {
     }
 
     /// Holds the store with other writers, or alone for a collection, until the file is dropped.
+    /// STUB
+    pub(crate) fn ref_age(&self, name: &RefName) -> Result<Option<Duration>, StoreError> {
+        let path = self.folder.join(REFS).join(name.as_str());
+        let at = fs::metadata(&path).and_then(|stat| stat.modified()).at(&path)?;
+        Ok(SystemTime::now().duration_since(at).ok())
+    }
+
     fn lock(&self, alone: bool) -> Result<File, StoreError> {
         let path = self.folder.join(LOCK);
         let mut open = File::options();

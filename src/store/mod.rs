@@ -33,4 +33,4 @@ pub(crate) mod tree;
 
 pub(crate) use error::{CODES, StoreError};
 pub(crate) use folder::{FolderStore, OBJECTS};
-pub(crate) use objects::{GRACE, OBJECT_BYTES, ObjectStore, RefName, verify};
+pub(crate) use objects::{GRACE, OBJECT_BYTES, ObjectStore, RefName, reached, verify};

@@ -90,6 +90,12 @@ pub(crate) struct Garbage {
 pub(crate) struct RefName(Box<str>);
 
 impl RefName {
+    /// The ref of that kind for a run: `PREFIX-` and the digest of its id.
+    pub(crate) fn of_run(prefix: &str, run_id: &str) -> Self {
+        let name = format!("{prefix}-{}", Digest::of(run_id.as_bytes()));
+        name.parse().expect("a prefix and hex digits are a plain name")
+    }
+
     pub(crate) fn as_str(&self) -> &str {
         &self.0
     }
@@ -112,7 +118,7 @@ impl FromStr for RefName {
 ///
 /// # Errors
 /// Those of `failed`.
-pub(super) fn reached(
+pub(crate) fn reached(
     store: &dyn ObjectStore,
     from: impl IntoIterator<Item = Digest>,
     failed: &mut dyn FnMut(Digest, StoreError) -> Result<(), StoreError>,

@@ -19,7 +19,7 @@ use crate::world::wait::until;
 use crate::world::{End, World, whole};
 
 /// A provider whose model takes 1,000 tokens at once.
-fn narrow(turns: &Value) -> String {
+pub fn narrow(turns: &Value) -> String {
     provider(turns).replace("\"answer_tokens\"", "\"context_window\":1000,\"answer_tokens\"")
 }
 
@@ -39,7 +39,7 @@ fn summary() -> Value {
 }
 
 /// Two calls that fill the window, a summary, and the rest in the thread that goes on.
-fn turns() -> Value {
+pub fn turns() -> Value {
     json!([echo(1, 300), echo(2, 950), summary(), echo(3, 120), hand_over()])
 }
 

@@ -42,7 +42,14 @@ pub(in crate::cli) fn show(report: &Value, is_output_shown: bool, out: &mut Out)
         out.note(&format!("error[{code}]: {}\n  help: {}", text("error"), text("help")));
     } else if is_pending {
         let id = escape_line(report["pending"]["id"].as_str().unwrap_or_default());
-        out.note(&format!("it waits for a person: `rye pending show {id}`"));
+        match report["remote"]["name"].as_str().map(escape_line) {
+            None => out.note(&format!("it waits for a person: `rye pending show {id}`")),
+            Some(remote) => {
+                let run = escape_line(report["thread_id"].as_str().unwrap_or_default());
+                out.note(&format!("it waits for a person at `{remote}`, who sees it as `{id}`"));
+                out.note(&format!("then: `rye thread wait {run}`"));
+            }
+        }
     } else if report["type"] == "directive" {
         let words = report["result"].as_str().unwrap_or_default();
         match handed_over_text(&report["outputs"], words) {
@@ -54,7 +61,22 @@ pub(in crate::cli) fn show(report: &Value, is_output_shown: bool, out: &mut Out)
         out.foreign(&text.stdout);
         out.foreign_err(&text.stderr);
     }
+    if !out.is_json() {
+        show_files(&report["outputs_written"], out);
+    }
     exit_of(report)
+}
+
+/// Shows which files came back from a node, and which did not.
+fn show_files(outputs: &Value, out: &mut Out) {
+    let rows = |key: &str| outputs[key].as_array().into_iter().flatten();
+    for path in rows("written") {
+        out.note(&format!("wrote {}", escape_line(path.as_str().unwrap_or_default())));
+    }
+    for left in rows("left_out") {
+        let text = |key: &str| escape_line(left[key].as_str().unwrap_or_default());
+        out.warn(&format!("not written: {}: {}", text("path"), text("why")));
+    }
 }
 
 /// Shows the messages for the caller that started a thread; the warnings of dev mode, which have a

@@ -5,19 +5,20 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::node::Node;
 use super::snapshot::take_outputs;
-use crate::base::Digest;
-use crate::diagnostic::{Diagnose as _, Failure};
+use crate::diagnostic::{Code, Diagnose as _, Diagnostic, Failure};
 use crate::id::{Fingerprint, Space};
 use crate::parse::kept_json;
-use crate::registry::{Registry, RunState, ServedRuns};
+use crate::registry::{AnyRun, Registry, RunState, ServedRuns};
 use crate::remote::{NamedRemote, NodeClient, REMOTE_NOT_FOUND, RemoteError, RunAnswer, run_path};
-use crate::rye::{Rye, moment};
+use crate::report::{RemoteRecord, error_json};
+use crate::rye::{Place, Rye, moment};
 use crate::store::manifest::TreeManifest;
-use crate::store::{FolderStore, ObjectStore, RefName};
+use crate::store::{FolderStore, GRACE, ObjectStore, RefName};
+use crate::thread::{THREAD_CANCELLED, THREAD_NOT_FOUND};
 use crate::verify::{KeyError, PublicKey};
 
 /// How long the node may hold an answer back until the run ended, in seconds.
@@ -32,15 +33,16 @@ const STREAM: Duration = Duration::from_secs(30);
 pub(in crate::runs) struct RemoteRow {
     pub(in crate::runs) name: String,
     pub(super) url: String,
-    pub(super) node: String,
-    /// The files that may be written, as they were when the run was asked for.
-    pub(super) before: TreeManifest,
+    pub(super) node: Fingerprint,
+    /// The files that match `outputs`, as they were when the run was asked for: only these may be
+    /// replaced.
+    pub(super) at_request: TreeManifest,
     /// The patterns of the files that come back.
     pub(super) outputs: Vec<String>,
     /// The folder that they come back to.
     pub(super) project: PathBuf,
     /// Where the receipt goes.
-    pub(super) receipt: Option<PathBuf>,
+    pub(super) receipts: Vec<Place>,
     /// How long the node may be out of reach, in milliseconds.
     pub(super) timeout_ms: u64,
 }
@@ -50,11 +52,9 @@ impl RemoteRow {
         serde_json::to_string(self).expect("a struct of texts is JSON")
     }
 
-    /// # Errors
-    /// `remote.bad_config` for a row of another rye.
-    pub(in crate::runs) fn read(text: &str) -> Result<Self, RemoteError> {
-        let why = "the registry does not say which node runs it".to_owned();
-        serde_json::from_str(text).map_err(|_| RemoteError::BadConfig { why })
+    /// The node of a row of the registry; `None` for one that another version of rye wrote.
+    pub(in crate::runs) fn read(text: &str) -> Option<Self> {
+        serde_json::from_str(text).ok()
     }
 
     /// The name of the remote, and its key, for those who list runs.
@@ -64,10 +64,8 @@ impl RemoteRow {
 
     /// The node of the row, as it was when the run was asked for.
     fn node<'a>(&self, rye: &'a Rye) -> Result<Node<'a>, Failure> {
-        let why = "the registry does not name the node's key".to_owned();
-        let node: Fingerprint = self.node.parse().map_err(|_| RemoteError::BadConfig { why })?;
         let timeout = Some(Duration::from_millis(self.timeout_ms));
-        Node::new(rye, NamedRemote::new(&self.name, &self.url, node, timeout)?)
+        Node::new(rye, NamedRemote::new(&self.name, &self.url, self.node, timeout)?)
     }
 
     /// Asks the node how the run is, for at most `time` until it ended, and writes that down.
@@ -81,34 +79,40 @@ impl RemoteRow {
         id: &str,
         time: Duration,
     ) -> Result<(), Failure> {
-        let (node, store) = (self.node(rye)?, store(rye)?);
+        let (mut node, store) = (self.node(rye)?, store(rye)?);
+        node.remote.timeout = node.remote.timeout.min(time);
         let asking = Asking { rye, node: &node, row: self, store: &store, id };
+        // Before the node is asked: a process that asks for it now may have done so by then.
+        let is_being_asked = ServedRuns::new(registry).is_being_asked(id);
         let answer = match asking.look(Duration::ZERO) {
+            Err(error) if is_unknown(&error) && is_being_asked => return Ok(()),
             // It never got the run, or has forgotten it.
-            Err(error) if error.code() == REMOTE_NOT_FOUND => {
-                let code = Some(REMOTE_NOT_FOUND.name());
-                ServedRuns::new(registry).said(
-                    id,
-                    RunState::Killed,
-                    code,
-                    Some(&moment()),
-                    None,
-                )?;
-                return asking.release();
-            }
+            Err(error) if is_unknown(&error) => return asking.forgotten(registry),
             answer => answer?,
         };
         let answer = asking.ended(answer, Some(time))?;
         asking.keep(registry, &answer).map(drop)
     }
 
-    /// Asks the node to end the run.
+    /// Asks the node to end the run; one that is being asked for is not asked for any more.
     ///
     /// # Errors
-    /// `remote.*`
-    pub(in crate::runs) fn cancel(&self, rye: &Rye, id: &str) -> Result<(), Failure> {
+    /// `remote.*`, `registry.*`
+    pub(in crate::runs) fn cancel(
+        &self,
+        rye: &Rye,
+        registry: &mut Registry,
+        id: &str,
+    ) -> Result<(), Failure> {
         let (node, path) = (self.node(rye)?, run_path(id, "/cancel"));
-        node.patiently(|client| client.json("POST", &path, None, None))?;
+        let ask = |client: &NodeClient<'_>| client.json("POST", &path, None, None);
+        if !ServedRuns::new(registry).is_being_asked(id) {
+            node.patiently(ask)?;
+        } else if ask(&node.client()).is_err() {
+            // The process that asks for it sees this, and cancels what the node began meanwhile.
+            let (state, code, at) = (RunState::Cancelled, THREAD_CANCELLED.name(), moment());
+            ServedRuns::new(registry).said(id, state, Some(code), Some(&at), None)?;
+        }
         Ok(())
     }
 
@@ -159,6 +163,11 @@ impl RemoteRow {
     }
 }
 
+/// Returns true if the node does not know the run.
+fn is_unknown(error: &RemoteError) -> bool {
+    [REMOTE_NOT_FOUND, THREAD_NOT_FOUND].contains(&error.code())
+}
+
 fn store(rye: &Rye) -> Result<FolderStore, Failure> {
     let user = rye.spaces().get(Space::User).ok_or(KeyError::Missing)?;
     Ok(FolderStore::of_user(user.base())?)
@@ -166,7 +175,7 @@ fn store(rye: &Rye) -> Result<FolderStore, Failure> {
 
 /// The ref that holds what a run needs until it ended.
 pub(super) fn ref_of(id: &str) -> RefName {
-    format!("run-{}", Digest::of(id.as_bytes())).parse().expect("hex digits are a plain name")
+    RefName::of_run("run", id)
 }
 
 /// One run at its node.
@@ -207,31 +216,26 @@ impl Asking<'_> {
         Ok(answer)
     }
 
-    /// Writes what the node says of the run into the registry, its files into the project, and its
+    /// Writes the node's word of the run into the registry, its files into the project, and its
     /// receipt where that was asked for. Gives the report once there is one.
+    ///
+    /// # Errors
+    /// `remote.*`, `store.*`, `receipt.*` where the files cannot be had or written. The report says
+    /// so too, and the next one who asks for the run tries again.
     pub(super) fn keep(
         &self,
         registry: &mut Registry,
         answer: &RunAnswer,
     ) -> Result<Option<Value>, Failure> {
         let mut report = answer.report.clone();
-        let has_ended = !matches!(answer.state(), "created" | "running" | "waiting");
+        let mut files = Ok(());
         if let Some(fields) = report.as_mut().and_then(Value::as_object_mut) {
             fields.insert("thread_id".into(), self.id.into());
             fields.insert("remote".into(), self.row.to_json());
-            let receipt = fields.shift_remove("receipt");
-            let told = Value::Object(fields.clone());
-            if let Some(written) = take_outputs(self.node, self.store, &told, self.row)? {
-                fields.shift_remove("outputs_made");
-                fields.insert("outputs_written".into(), written);
-            }
-            if let (Some(path), Some(receipt), Some(key)) =
-                (&self.row.receipt, receipt, self.node.key())
-            {
-                let outputs = told.pointer("/outputs_made/manifest").and_then(Value::as_str);
-                let outputs = outputs.and_then(|digest| digest.parse().ok());
-                let written = self.rye.receipts().countersign(&receipt, path, key, outputs)?;
-                fields.insert("receipts".into(), json!([written]));
+            files = self.take_files(fields);
+            if let Err(failure) = &files {
+                fields.insert("status".into(), "error".into());
+                fields.extend(failure.diagnostic().to_json());
             }
         }
         let text = |key: &str| answer.run.get(key).and_then(Value::as_str);
@@ -239,10 +243,60 @@ impl Asking<'_> {
         let (code, ended_at) = (text("thread_code"), text("ended_at"));
         let state = state_of(answer.state());
         ServedRuns::new(registry).said(self.id, state, code, ended_at, known.as_deref())?;
-        if has_ended {
+        files?;
+        if !matches!(answer.state(), "created" | "running" | "waiting") {
             self.release()?;
         }
         Ok(report)
+    }
+
+    /// Writes the outputs and the receipt that a report holds, and takes note of that in it.
+    fn take_files(&self, fields: &mut Map<String, Value>) -> Result<(), Failure> {
+        let made = fields.get("outputs_made").cloned().unwrap_or_default();
+        if let Some(written) = take_outputs(self.node, self.store, &made, self.row)? {
+            fields.shift_remove("outputs_made");
+            fields.insert("outputs_written".into(), written);
+        }
+        let (Some(receipt), Some(node)) = (fields.get("receipt"), self.node.key()) else {
+            return Ok(());
+        };
+        let remote = RemoteRecord {
+            run: self.id.to_owned(),
+            node: node.fingerprint().to_string(),
+            caller: self.node.own().to_string(),
+            outputs: made["manifest"].as_str().and_then(|digest| digest.parse().ok()),
+        };
+        let receipts = self.rye.receipts();
+        let written = receipts.countersign(receipt, &self.row.receipts, node, &remote)?;
+        fields.shift_remove("receipt");
+        fields.insert("receipts".into(), json!(written));
+        Ok(())
+    }
+
+    /// Writes that the node does not know the run: it never got it; or it forgot it, or another key
+    /// asked for it.
+    fn forgotten(&self, registry: &mut Registry) -> Result<(), Failure> {
+        let row = AnyRun::find(registry, self.id)?;
+        if row.as_ref().is_none_or(|row| row.started_at.is_none()) {
+            return self.end(registry, RunState::Killed, REMOTE_NOT_FOUND, None);
+        }
+        let error = RemoteError::NotFound { what: format!("the run `{}`", self.id) };
+        let item = row.as_ref().map(|row| row.item.as_str());
+        let report = error_json(&Diagnostic::from(&error), item, &[], Duration::ZERO, None);
+        self.end(registry, RunState::Failed, REMOTE_NOT_FOUND, Some(&report.to_string()))
+    }
+
+    /// Writes that the run ended without the node's word.
+    pub(super) fn end(
+        &self,
+        registry: &mut Registry,
+        state: RunState,
+        code: Code,
+        report: Option<&str>,
+    ) -> Result<(), Failure> {
+        let (code, at) = (Some(code.name()), moment());
+        ServedRuns::new(registry).said(self.id, state, code, Some(&at), report)?;
+        self.release()
     }
 
     /// Ends a run there that was interrupted here, and takes note of what the node says of it.
@@ -253,9 +307,11 @@ impl Asking<'_> {
         }
     }
 
-    /// Lets go what was kept for the run.
+    /// Lets go what was kept for the run, and what no run needs.
     pub(super) fn release(&self) -> Result<(), Failure> {
-        Ok(self.store.remove_ref(&ref_of(self.id))?)
+        self.store.remove_ref(&ref_of(self.id))?;
+        let _ = self.store.collect(GRACE, false);
+        Ok(())
     }
 }
 

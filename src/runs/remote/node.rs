@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use crate::diagnostic::{Diagnose, Failure};
 use crate::host::NetFault;
+use crate::id::Fingerprint;
 use crate::remote::{NamedRemote, NodeClient, REMOTE_BUSY, RemoteError};
 use crate::rye::Rye;
 use crate::signature::{KeyPair, PublicKey};
@@ -28,6 +29,11 @@ impl<'a> Node<'a> {
     /// `key.*`, `space.*`
     pub(crate) fn new(rye: &'a Rye, remote: NamedRemote) -> Result<Self, Failure> {
         Ok(Self { rye, remote, pair: rye.signing().own_pair()?, key: OnceLock::new() })
+    }
+
+    /// The key that asks it.
+    pub(super) fn own(&self) -> Fingerprint {
+        self.pair.public().fingerprint()
     }
 
     /// The node's key, once it answered.

@@ -5,18 +5,18 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::known::{RemoteRow, ref_of};
+use super::known::RemoteRow;
 use super::node::Node;
 use crate::base::{Digest, Timestamp};
 use crate::diagnostic::Failure;
 use crate::remote::RemoteError;
 use crate::rye::{RemoteParts, Rye, now};
 use crate::space::{Glob, RelPath};
-use crate::store::ObjectStore;
 use crate::store::kinds::{Snapshot, load, save};
 use crate::store::manifest::{FileMode, MANIFEST_BYTES, TreeManifest};
 use crate::store::outputs::write_outputs;
 use crate::store::tree::{CollectedTree, GivenFile, RefusedPath, collect};
+use crate::store::{ObjectStore, StoreError, reached};
 use crate::verify::{Source, parts_path, path_below_base};
 
 /// The files that go with a run: its items, and the project's files that they name.
@@ -41,15 +41,11 @@ impl RemotePlan {
         Ok(Self { tree, item: parts.item.to_string(), time })
     }
 
-    /// Puts all of it into the store, held for the run; `None` where nothing goes.
+    /// Puts all of it into the store; `None` where nothing goes.
     ///
     /// # Errors
     /// `store.*`
-    pub(super) fn save(
-        &self,
-        store: &dyn ObjectStore,
-        id: &str,
-    ) -> Result<Option<Digest>, Failure> {
+    pub(super) fn save(&self, store: &dyn ObjectStore) -> Result<Option<Digest>, Failure> {
         let manifest = &self.tree.manifest;
         if manifest.files().is_empty() {
             return Ok(None);
@@ -60,9 +56,7 @@ impl RemotePlan {
         }
         let (manifest, source, time) = (save(store, manifest)?, self.item.clone(), self.time);
         let snapshot = Snapshot { manifest, parents: Vec::new(), source, time };
-        let snapshot = save(store, &snapshot)?;
-        store.set_ref(&ref_of(id), &[snapshot])?;
-        Ok(Some(snapshot))
+        Ok(Some(save(store, &snapshot)?))
     }
 }
 
@@ -94,19 +88,25 @@ fn time_for(bytes: u64) -> Duration {
     Duration::from_secs(20 + bytes / 500_000)
 }
 
-/// Pushes objects of the store to a node.
+/// Pushes objects of a snapshot to a node: those that it does not have.
 ///
 /// # Errors
 /// `remote.*`
 pub(super) fn push(
     node: &Node<'_>,
     store: &dyn ObjectStore,
+    snapshot: Option<Digest>,
     missing: impl Iterator<Item = Digest>,
 ) -> Result<(), RemoteError> {
+    // The store holds what is none of its business, too.
+    let foreign = |_| node.client().bad("it asks for objects that do not belong to the run");
+    let all = reached(store, snapshot, &mut |_, error| Err(error)).map_err(foreign)?;
     for digest in missing {
-        let bytes = store
-            .get(digest)
-            .map_err(|_| node.client().bad("it asks for objects that do not belong to the run"))?;
+        let bytes = match all.contains(&digest) {
+            true => store.get(digest),
+            false => Err(StoreError::NotFound { digest }),
+        };
+        let bytes = bytes.map_err(foreign)?;
         let (path, bytes): (_, Arc<[u8]>) = (format!("/objects/{digest}"), bytes.into());
         let time = Some(time_for(bytes.len() as u64));
         node.patiently(|client| client.bytes("PUT", &path, Some(Arc::clone(&bytes)), time))?;
@@ -134,29 +134,29 @@ fn pull(
     Ok(())
 }
 
-/// Writes the outputs that a report names into the project. Gives what was done with each.
+/// Writes the outputs that a node made into the project. Gives what was done with each.
 ///
 /// # Errors
 /// `remote.*`, `store.*`
 pub(super) fn take_outputs(
     node: &Node<'_>,
     store: &dyn ObjectStore,
-    report: &Value,
+    made: &Value,
     row: &RemoteRow,
 ) -> Result<Option<Value>, Failure> {
-    let Some(told) = report.get("outputs_made").filter(|told| told.is_object()) else {
+    if !made.is_object() {
         return Ok(None);
-    };
-    let mut left_out: Vec<Value> = told["left_out"].as_array().cloned().unwrap_or_default();
+    }
+    let mut left_out: Vec<Value> = made["left_out"].as_array().cloned().unwrap_or_default();
     let (mut written, mut unchanged) = (Vec::new(), Vec::new());
-    if let Some(digest) = told["manifest"].as_str().and_then(|digest| digest.parse().ok()) {
+    if let Some(digest) = made["manifest"].as_str().and_then(|digest| digest.parse().ok()) {
         pull(node, store, digest, MANIFEST_BYTES)?;
         let outputs: TreeManifest = load(store, digest)?;
         for file in outputs.files().values() {
             pull(node, store, file.sha256, file.size)?;
         }
         let declared = globs(&row.outputs);
-        let done = write_outputs(store, &outputs, &row.project, &row.before, &declared)?;
+        let done = write_outputs(store, &outputs, &row.project, &row.at_request, &declared)?;
         let text = |paths: Vec<RelPath>| paths.iter().map(ToString::to_string).collect::<Vec<_>>();
         (written, unchanged) = (text(done.written), text(done.unchanged));
         left_out.extend(done.refused.into_iter().map(|refused| refused_json(&refused)));

@@ -1,25 +1,28 @@
 //! One run on a node, from the push to the files that come back.
 
 use std::path::PathBuf;
-use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
-use super::known::{Asking, RemoteRow};
+use super::known::{Asking, RemoteRow, ref_of};
 use super::node::Node;
-use super::snapshot::{RemotePlan, globs, push};
+use super::snapshot::{RemotePlan, globs, push, refused_json};
 use crate::base::Digest;
 use crate::base::json::object;
+use crate::base::time::as_ms;
 use crate::diagnostic::{Diagnose, Failure};
 use crate::id::{Kind, Space};
-use crate::registry::{NewServed, Registry, ServedRuns};
-use crate::remote::{ExecuteRequest, REMOTE_MISSING_OBJECTS, RemoteError, RunAnswer};
+use crate::registry::{AnyRun, NewServed, Registry, RunState, ServedRuns};
+use crate::remote::{
+    ExecuteRequest, REMOTE_BAD_ANSWER, REMOTE_MISSING_OBJECTS, REMOTE_UNREACHABLE, RemoteError,
+    RunAnswer,
+};
 use crate::report::{RemoteReport, Warned};
 use crate::runs::detached::state_base;
-use crate::rye::{Loader, RemoteRun, Request, moment, remotes_of};
-use crate::store::FolderStore;
+use crate::rye::{Loader, Place, RemoteRun, Request, moment, remotes_of};
 use crate::store::manifest::TreeManifest;
 use crate::store::tree::present;
+use crate::store::{FolderStore, ObjectStore};
 use crate::thread::{ThreadError, ThreadId, new_uuid};
 use crate::verify::KeyError;
 
@@ -45,19 +48,29 @@ pub(in crate::runs) fn run_on_node(
     };
     let id = id.map_err(|source| ThreadError::Record { path: PathBuf::new(), source })?;
     let project = rye.spaces().project_path();
-    let snapshot = RemotePlan::new(rye, run.parts)?.save(&store, &id)?;
+    let plan = RemotePlan::new(rye, run.parts)?;
+    let snapshot = plan.save(&store)?;
+    let outputs = &run.parts.files.outputs;
+    let at_request = match outputs.is_empty() {
+        true => TreeManifest::default(),
+        false => present(project, &globs(outputs))?,
+    };
+    let receipts = match run.parts.item.kind {
+        Kind::Tool => rye.receipts().places(request, loader.trust, &id)?,
+        _ => Vec::new(),
+    };
+    let absolute = |(path, mode): Place| Some((std::path::absolute(path).ok()?, mode));
+    // Each can be written, before anything runs.
+    drop(rye.receipts().open(receipts.clone())?);
     let row = RemoteRow {
         name: node.remote.name.clone(),
         url: node.remote.url.origin(),
-        node: node.remote.node.to_string(),
-        before: match run.parts.files.outputs.is_empty() {
-            true => TreeManifest::default(),
-            false => present(project, &globs(&run.parts.files.outputs))?,
-        },
-        outputs: run.parts.files.outputs.clone(),
+        node: node.remote.node,
+        at_request,
+        outputs: outputs.clone(),
         project: project.to_owned(),
-        receipt: request.receipt.clone(),
-        timeout_ms: millis(node.remote.timeout),
+        receipts: receipts.into_iter().filter_map(absolute).collect(),
+        timeout_ms: as_ms(node.remote.timeout),
     };
     let mut registry = Registry::open(&user)?;
     let (kind, item) = (run.parts.item.kind.to_string(), run.parts.item.to_string());
@@ -66,18 +79,24 @@ pub(in crate::runs) fn run_on_node(
     let new = NewServed { id: &id, kind: &kind, item: &item, base: &base, asked_at: &at };
     ServedRuns::new(&mut registry).ask(&new, &row.to_text())?;
     let asking = Asking { rye, node: &node, row: &row, store: &store, id: &id };
-    let answer = match asked(&asking, &request_for(&id, request, run, snapshot)) {
+    let held = snapshot.map_or(Ok(()), |snapshot| store.set_ref(&ref_of(&id), &[snapshot]));
+    let asked = held.map_err(Failure::from).and_then(|()| {
+        asking.begin(&mut registry, &request_for(&id, request, run, snapshot, &row))
+    });
+    let answer = match asked {
         Ok(answer) => answer,
-        Err(error) => {
-            if error.signal().is_some() {
+        Err(failure) => {
+            ServedRuns::new(&mut registry).was_asked(&id);
+            if failure.interrupted().is_some() {
                 asking.cancel(&mut registry);
             }
             // The node may have begun although its answer is lost.
-            if !matches!(error, RemoteError::Unreachable { .. } | RemoteError::BadAnswer { .. }) {
-                ServedRuns::new(&mut registry).refused(&id)?;
-                asking.release()?;
+            if [REMOTE_UNREACHABLE, REMOTE_BAD_ANSWER].contains(&failure.reason()) {
+                return Err(asking.left(failure));
             }
-            return Err(error.into());
+            ServedRuns::new(&mut registry).refused(&id)?;
+            asking.release()?;
+            return Err(failure);
         }
     };
     let (answer, report) = match request.detached {
@@ -91,24 +110,34 @@ pub(in crate::runs) fn run_on_node(
             if answer.as_ref().is_err_and(|error| error.signal().is_some()) {
                 asking.cancel(&mut registry);
             }
-            let answer = answer?;
+            let answer = answer.map_err(|error| asking.left(error.into()))?;
             let report = answer.report.clone().map(object).unwrap_or_default();
             (answer, report)
         }
     };
-    let kept = asking.keep(&mut registry, &answer)?;
-    Ok(RemoteReport {
+    let mut report = RemoteReport {
         item: run.parts.item.clone(),
-        run: id,
+        run: id.clone(),
         remote: row.name.clone(),
         node: node.remote.node,
-        report: kept.filter(|_| !request.detached).map_or(report, object),
+        left_out: plan.tree.left_out.iter().map(refused_json).collect(),
+        report,
         warnings: Warned::of_sources(run.parts.sources.iter()),
-    })
-}
-
-fn millis(time: Duration) -> u64 {
-    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+    };
+    if request.detached {
+        asking.keep(&mut registry, &answer).map_err(|failure| asking.left(failure))?;
+        return Ok(report);
+    }
+    // Nothing of an answer is kept that a hook withholds.
+    if let Err(failure) = (run.judge)(&mut report) {
+        asking.end(&mut registry, RunState::Failed, failure.reason(), None)?;
+        return Err(failure);
+    }
+    let judged =
+        RunAnswer { report: answer.report.map(|_| report.report.clone().into()), ..answer };
+    let kept = asking.keep(&mut registry, &judged).map_err(|failure| asking.left(failure))?;
+    report.report = kept.map_or(report.report, object);
+    Ok(report)
 }
 
 fn request_for(
@@ -116,6 +145,7 @@ fn request_for(
     request: &Request,
     run: &RemoteRun<'_>,
     snapshot: Option<Digest>,
+    row: &RemoteRow,
 ) -> ExecuteRequest {
     ExecuteRequest {
         run: id.to_owned(),
@@ -128,27 +158,56 @@ fn request_for(
         outputs: run.parts.files.outputs.clone(),
         model: request.of_thread.model.clone(),
         limit_overrides: request.of_thread.limits.clone(),
-        timeout_ms: request.timeout.map(millis),
-        receipt: request.receipt.is_some(),
-        trace: false,
+        timeout_ms: request.timeout.map(as_ms),
+        receipt: !row.receipts.is_empty(),
     }
 }
 
-/// Asks the node for the run, and pushes what it does not have.
-fn asked(asking: &Asking<'_>, request: &ExecuteRequest) -> Result<RunAnswer, RemoteError> {
-    let (body, mut pushes) = (json!(request), 0);
-    loop {
-        let answer = asking.node.patiently(|node| node.json("POST", "/execute", Some(&body), None));
-        match answer {
-            Ok(answer) => return asking.read(answer),
-            Err(error) if error.code() == REMOTE_MISSING_OBJECTS && pushes < PUSHES => {
-                pushes += 1;
-                let data = error.data();
-                let missing = data.get("missing").and_then(Value::as_array).into_iter().flatten();
-                let missing = missing.filter_map(|digest| digest.as_str()?.parse().ok());
-                push(asking.node, asking.store, missing)?;
+impl Asking<'_> {
+    /// Asks the node for the run, and pushes what it does not have.
+    ///
+    /// # Errors
+    /// `remote.*`, `thread.cancelled`, `registry.*`
+    fn begin(
+        &self,
+        registry: &mut Registry,
+        request: &ExecuteRequest,
+    ) -> Result<RunAnswer, Failure> {
+        let (body, mut pushes) = (json!(request), 0);
+        let answer = loop {
+            self.is_wanted(registry)?;
+            let answer =
+                self.node.patiently(|node| node.json("POST", "/execute", Some(&body), None));
+            match answer {
+                Ok(answer) => break self.read(answer)?,
+                Err(error) if error.code() == REMOTE_MISSING_OBJECTS && pushes < PUSHES => {
+                    pushes += 1;
+                    let data = error.data();
+                    let missing =
+                        data.get("missing").and_then(Value::as_array).into_iter().flatten();
+                    let missing = missing.filter_map(|digest| digest.as_str()?.parse().ok());
+                    push(self.node, self.store, request.snapshot, missing)?;
+                }
+                Err(error) => return Err(error.into()),
             }
-            Err(error) => return Err(error),
+        };
+        ServedRuns::new(registry).was_asked(self.id);
+        self.is_wanted(registry).inspect_err(|_| self.cancel(registry))?;
+        Ok(answer)
+    }
+
+    /// The failure of a run that the node may go on with, with the way to find it again.
+    fn left(&self, of: Failure) -> Failure {
+        RemoteError::Left { id: self.id.to_owned(), of }.into()
+    }
+
+    /// # Errors
+    /// `thread.cancelled` if another process cancelled the run; `registry.*`
+    fn is_wanted(&self, registry: &mut Registry) -> Result<(), Failure> {
+        let row = AnyRun::find(registry, self.id)?;
+        match row.is_some_and(|row| row.state.is_open()) {
+            true => Ok(()),
+            false => Err(ThreadError::Cancelled { id: self.id.to_owned(), is_below: false }.into()),
         }
     }
 }

@@ -8,7 +8,7 @@ use super::detached_waits::withdrawn;
 use super::known_runs::{KnownRun, ask_node, newest_of, remote_row};
 use crate::diagnostic::{Diagnostic, Failure};
 use crate::host::kill_tree;
-use crate::registry::{DetachedEnd, RunState, ThreadRow};
+use crate::registry::{DetachedEnd, RunState, ServedRuns, ThreadRow};
 use crate::report::error_json;
 use crate::rye::moment;
 use crate::thread::{THREAD_KILLED, THREAD_NOT_RUNNING, ThreadError};
@@ -23,15 +23,21 @@ impl Threads<'_> {
     /// # Errors
     /// `thread.not_found`, `thread.not_running`, `registry.*`
     pub(crate) fn cancel(self, id: &str) -> Result<KnownRun, Failure> {
-        if let Some(remote) = remote_row(&self.run(id)?)? {
-            ask_node(self, id, Duration::ZERO)?;
+        if let (Some(remote), Some(mut registry)) = (remote_row(&self.run(id)?), self.registry()?) {
+            // Then the node may not know it yet, and may be out of reach.
+            let is_being_asked = ServedRuns::new(&mut registry).is_being_asked(id);
+            let look = || match ask_node(self, id, Duration::ZERO) {
+                Err(_) if is_being_asked => Ok(()),
+                looked => looked,
+            };
+            look()?;
             let known = self.run(id)?;
             if known.is_over() {
                 let (id, state) = (id.to_owned(), known.state());
                 return Err(ThreadError::NotRunning { id, state }.into());
             }
-            remote.cancel(self.rye, id)?;
-            ask_node(self, id, Duration::ZERO)?;
+            remote.cancel(self.rye, &mut registry, id)?;
+            look()?;
             return self.run(id);
         }
         until_stopped(self, id, ask_to_stop)
@@ -39,12 +45,16 @@ impl Threads<'_> {
 
     /// Kills the process that runs one, or the thread that goes on for it, with all that it
     /// started. One that runs elsewhere is asked to stop, and is taken for dead where it does not
-    /// answer. One whose process has other work too is asked to stop, and no more.
+    /// answer. One whose process has other work too, or that a node runs, is asked to stop, and no
+    /// more.
     ///
     /// # Errors
     /// `thread.not_found`, `thread.not_running`, `thread.not_alone`, `registry.*`
     pub(crate) fn kill(self, id: &str) -> Result<KnownRun, Failure> {
-        until_stopped(self, id, kill_one)
+        match remote_row(&self.run(id)?) {
+            Some(_) => self.cancel(id),
+            None => until_stopped(self, id, kill_one),
+        }
     }
 
     /// Ends one that waits for its place or for a person; `None` where it does not.

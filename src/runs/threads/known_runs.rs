@@ -113,7 +113,7 @@ impl KnownRun {
 
     /// The name of the remote whose node runs it.
     pub(crate) fn remote_name(&self) -> Option<String> {
-        remote_row(self).ok()?.map(|remote| remote.name)
+        remote_row(self).map(|remote| remote.name)
     }
 
     /// As JSON, without the conversation.
@@ -126,7 +126,7 @@ impl KnownRun {
             "async": row.is_detached, "pid": row.pid(), "elsewhere": row.is_elsewhere(),
             "parent": row.parent, "continued_by": row.continued_by,
         }));
-        if let Ok(Some(remote)) = remote_row(self) {
+        if let Some(remote) = remote_row(self) {
             out.insert("remote".into(), remote.to_json());
         }
         if let Some(pending) = self.waits_for() {
@@ -240,6 +240,14 @@ impl Threads<'_> {
                 Err(none(near(id, ids, NEAR_NAMES)).into())
             }
         }
+    }
+
+    /// One thread or detached run, or the thread that goes on for it.
+    ///
+    /// # Errors
+    /// As [`Threads::run`].
+    pub(crate) fn newest(self, id: &str) -> Result<KnownRun, Failure> {
+        self.run(&newest_of(self, id)?)
     }
 
     /// Waits until one ended, at most for `time`. `Ok(Err)` is the signal that ended the wait.
@@ -367,26 +375,33 @@ impl Threads<'_> {
     }
 }
 
-/// Asks the node that runs it, if one does, until it ended or for at most `time`.
+/// Asks the node that runs it, if one does, until it ended or for at most `time`; also if it ended,
+/// and its files have yet to be fetched.
 ///
 /// # Errors
-/// `remote.*`, `store.*`, `thread.not_found`, `registry.*`
+/// `remote.*`, `store.*`, `receipt.*`, `thread.not_found`, `registry.*`
 pub(crate) fn ask_node(threads: Threads<'_>, id: &str, time: Duration) -> Result<(), Failure> {
     let known = threads.run(id)?;
-    if let (Some(remote), false) = (remote_row(&known)?, known.is_over())
+    let lacks_files =
+        |report: &Value| ["outputs_made", "receipt"].iter().any(|key| report.get(key).is_some());
+    let is_settled = known.is_over() && !known.report.as_ref().is_some_and(lacks_files);
+    if let (Some(remote), false) = (remote_row(&known), is_settled)
         && let Some(mut registry) = threads.registry()?
     {
-        remote.refresh(threads.rye, &mut registry, id, time)?;
+        let asked = remote.refresh(threads.rye, &mut registry, id, time);
+        // One that is over says in its report what became of its files.
+        if let Err(failure) = asked
+            && (failure.interrupted().is_some() || !threads.run(id)?.is_over())
+        {
+            return Err(failure);
+        }
     }
     Ok(())
 }
 
 /// The node that runs it, if one does.
-///
-/// # Errors
-/// `remote.bad_config`
-pub(super) fn remote_row(known: &KnownRun) -> Result<Option<RemoteRow>, Failure> {
-    Ok(known.row.remote.as_deref().map(RemoteRow::read).transpose()?)
+pub(super) fn remote_row(known: &KnownRun) -> Option<RemoteRow> {
+    known.row.remote.as_deref().and_then(RemoteRow::read)
 }
 
 /// The threads that one goes on for, the nearest first.

@@ -127,7 +127,7 @@ impl Threads<'_> {
     /// `thread.no_record`, `thread.record_io`, `registry.*`
     pub(crate) fn verify(self, id: &str) -> Result<VerifiedThread, Failure> {
         if let (Ok(known), Ok(thread)) = (self.run(id), id.parse::<ThreadId>())
-            && let Some(remote) = known_runs::remote_row(&known)?
+            && let Some(remote) = known_runs::remote_row(&known)
         {
             return verify_remote(self.rye, &remote, &thread);
         }

@@ -49,7 +49,7 @@ impl Threads<'_> {
         tell: &mut dyn FnMut(Option<&Value>) -> ControlFlow<()>,
     ) -> Result<TailEnd, Failure> {
         let mut found = self.run(id)?;
-        if let Some(remote) = remote_row(&found)? {
+        if let Some(remote) = remote_row(&found) {
             return tail_remote(self, &remote, id, tell);
         }
         let mut lines = match is_uuid(id) {

@@ -139,6 +139,21 @@ impl CallHooks<'_> {
         self.at(phase).any(|armed| armed.hook.filters || armed.hook.replaces)
     }
 
+    /// Lets a run go on by itself on a node, if no hook wants to see its result before others do.
+    ///
+    /// # Errors
+    /// `hook.denied`
+    pub(crate) fn may_leave(&self) -> Result<(), Failure> {
+        let phase = Phase::AfterExecution;
+        match self.at(phase).find(|armed| armed.hook.filters || armed.hook.replaces) {
+            None => Ok(()),
+            Some(armed) => {
+                let why = "it judges results, and sees none of a run on a node with `--async`";
+                Err(self.denied(armed, phase, why.into()))
+            }
+        }
+    }
+
     /// A call that came to no answer, as those who judge answers leave it: what it says of itself
     /// is theirs to withhold.
     pub(crate) fn after_failure(

@@ -78,9 +78,13 @@ fn restart(pair: Pair, line: &Line) -> Pair {
 #[test]
 fn asked_to_end_it_finishes_what_runs_and_refuses_what_comes() {
     let pair = Pair::new();
+    let line = by_line(&pair);
     waits(&pair);
     let child = calls(&pair);
     begun(&pair);
+    let id = id_of(crate::threads::rows(&pair.caller).last().unwrap());
+    let mut follows = pair.caller.start(&["thread", "tail", &id]);
+    until("it is followed", || line.asked("GET /threads/") > 0);
     let at = pair.node.at.clone();
     pair.node.ask_to_end();
     let health = format!("GET /health HTTP/1.1\r\nHost: {at}\r\nConnection: close\r\n\r\n");
@@ -96,6 +100,44 @@ fn asked_to_end_it_finishes_what_runs_and_refuses_what_comes() {
     let (status, said) = pair.node.ended();
     assert_eq!(std::os::unix::process::ExitStatusExt::signal(&status), Some(15), "{said}");
     assert!(said.contains("ending: 1 run"), "{said}");
+    follows.kill().unwrap();
+    follows.wait().unwrap();
+}
+
+#[test]
+fn folders_that_are_not_its_own_are_left_alone_below_the_root_of_its_workspaces() {
+    let operator = World::new();
+    let root = outside(&operator, "root");
+    for name in ["old", "lost + found", "01a22e01-abf5-7b35-a0a0-ac58a241390b"] {
+        fs::create_dir_all(root.join(name)).unwrap();
+        fs::write(root.join(name).join("file"), "precious").unwrap();
+        let hours_ago = std::time::SystemTime::now() - std::time::Duration::from_hours(48);
+        fs::File::open(root.join(name)).unwrap().set_modified(hours_ago).unwrap();
+    }
+    let pair = Pair::with(World::new(), operator, &["--workspace-root", root.to_str().unwrap()]);
+    pair.caller.signed(".ai/tools/acme/says.sh", &tool_sh("", "echo '{\"n\": 1}'\n"));
+    assert_eq!(pair.run("tool:acme/says", &[]).ok()["data"], json!({"n": 1}));
+    for name in ["old", "lost + found", "01a22e01-abf5-7b35-a0a0-ac58a241390b"] {
+        assert!(root.join(name).join("file").exists(), "{name}");
+    }
+}
+
+#[test]
+fn a_run_is_shown_and_cancelled_while_its_node_is_out_of_reach() {
+    let pair = Pair::new();
+    let line = by_line(&pair);
+    waits(&pair);
+    line.lead_to("127.0.0.1:1");
+    let child = calls(&pair);
+    until("it is asked for", || !crate::threads::rows(&pair.caller).is_empty());
+    let id = id_of(&crate::threads::rows(&pair.caller)[0]);
+    let shown = pair.caller.json(&["thread", "show", &id]).ok();
+    assert_eq!(shown["thread_status"], "created", "{shown}");
+    pair.caller.json(&["thread", "cancel", &id]).ok();
+    line.lead_to(&pair.node.at);
+    answer(child).fails(6, "thread.cancelled");
+    assert_eq!(row(&pair.caller, &id)["thread_status"], "cancelled");
+    assert!(!outside(&pair.caller, "pid").exists(), "it never began");
 }
 
 #[test]
@@ -236,7 +278,8 @@ fn a_run_whose_turn_has_not_come_is_known_and_ends_at_once_where_it_is_cancelled
         assert_eq!(told["thread_status"], "cancelled", "{told}");
         answer(child).fails(6, "thread.cancelled");
         for person in [&pair.caller, &pair.operator] {
-            assert_eq!(row(person, id)["thread_status"], "cancelled");
+            let row = row(person, id);
+            assert_eq!(row["thread_status"], "cancelled", "{row}");
         }
     }
     assert!(lives(&pid), "the first goes on");

@@ -86,6 +86,50 @@ fn declared_files_come_back_and_nothing_is_written_over_what_changed_here() {
 }
 
 #[test]
+fn several_who_ask_at_once_get_the_same_outputs() {
+    let pair = Pair::new();
+    let remote = "remote = { outputs = [\"out/*\"] }";
+    let body = "mkdir out; for i in $(seq 200); do echo $i >out/$i; done; echo '{}'\n";
+    pair.caller.signed(".ai/tools/acme/makes.sh", &tool_sh(remote, body));
+    let id = id_of(&pair.run("tool:acme/makes", &["--async"]).ok());
+    pair.operator.json(&["thread", "wait", &id]).ok();
+    let waits = || pair.caller.start(&["thread", "wait", &id, "--json"]);
+    let asking: Vec<_> = (0..3).map(|_| waits()).collect();
+    for child in asking {
+        let output = child.wait_with_output().unwrap();
+        let told: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(paths(&told, "left_out"), [""; 0], "{told}");
+        let came = paths(&told, "written").len() + paths(&told, "unchanged").len();
+        assert_eq!(came, 200, "{told}");
+    }
+    assert_eq!(fs::read_dir(pair.caller.project().join("out")).unwrap().count(), 200);
+}
+
+#[test]
+fn files_that_cannot_be_written_are_told_and_fetched_by_the_next_one_who_asks() {
+    let pair = Pair::new();
+    let remote = "remote = { outputs = [\"out\"] }";
+    pair.caller
+        .signed(".ai/tools/acme/makes.sh", &tool_sh(remote, "echo 1 >out; echo '{\"n\": 1}'\n"));
+    let folder = pair.caller.outside().join("receipts");
+    let receipt = folder.join("r.json");
+    let args = ["--receipt", receipt.to_str().unwrap()];
+    pair.run("tool:acme/makes", &args).fails(6, "receipt.io");
+    assert!(crate::threads::rows(&pair.operator).is_empty(), "nothing was run");
+    fs::create_dir(&folder).unwrap();
+    let id = id_of(&pair.run("tool:acme/makes", &[&args[..], &["--async"]].concat()).ok());
+    pair.operator.json(&["thread", "wait", &id]).ok();
+    fs::remove_dir(&folder).unwrap();
+    let told = pair.caller.json(&["thread", "wait", &id]);
+    told.fails(6, "receipt.io");
+    let shown = pair.caller.json(&["thread", "show", &id]).ok();
+    assert_eq!(shown["failure"]["code"], "receipt.io", "{shown}");
+    fs::create_dir(&folder).unwrap();
+    let told = pair.caller.json(&["thread", "wait", &id]).ok();
+    assert_eq!((&told["data"], &told["receipts"]), (&json!({"n": 1}), &json!([receipt])), "{told}");
+}
+
+#[test]
 fn the_receipt_is_signed_by_both_and_says_which_files_came() {
     let pair = Pair::new();
     trust(&pair.caller, &pair.operator);
@@ -108,6 +152,11 @@ fn the_receipt_is_signed_by_both_and_says_which_files_came() {
     let files = document(&json!({"files": {"out": out}, "kind": "manifest", "schema": 1}));
     assert_eq!(said["outputs"], json!(sha256(&files)), "{said}");
     assert_eq!(payload["predicate"]["run_id"], told["metadata"]["run_id"]);
+    assert_eq!(said["run"], json!(id_of(&told)), "{said}");
+    // The person's policy asks for one as well.
+    pair.caller.signed_home(".ai/config/rye/policy.yaml", "receipts: always\n");
+    let told = pair.run("tool:acme/makes", &[]).ok();
+    assert_eq!(told["receipts"].as_array().map(Vec::len), Some(1), "{told}");
     let all = envelope["signatures"].as_array().unwrap();
     assert_eq!(all.len(), 2, "{envelope}");
     // Neither signature does without the other.

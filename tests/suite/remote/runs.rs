@@ -8,14 +8,15 @@ use serde_json::{Value, json};
 use super::line::Line;
 use super::node::{Pair, add};
 use crate::async_runs::id_of;
+use crate::thread_continues::{narrow, turns};
 use crate::threads::{ECHO, ONLY_ECHO, call, directive, hand_over, provider, rows};
 use crate::world::items::tool_sh;
-use crate::world::{End, World};
+use crate::world::{End, World, sha256};
 
 /// Where the folder of a run is at the node.
 pub fn workspace(pair: &Pair, id: &str) -> PathBuf {
-    let uuid = &id[id.len() - 36..];
-    pair.operator.home().join(".local/state/rye/workspaces").join(uuid)
+    let all = pair.operator.home().join(".local/state/rye/workspaces");
+    all.join(format!("rye-node-{}", pair.node.key)).join(&sha256(id.as_bytes())[..32])
 }
 
 /// A caller whose project has `directive:acme/go`.
@@ -147,6 +148,32 @@ fn a_thread_runs_there_with_the_nodes_model_and_the_words_of_threads_serve_it_he
     assert_eq!(lines.pop().unwrap()["outputs"], json!({"n": 7}));
     let known = pair.operator.json(&["thread", "show", &id]).ok();
     assert_eq!(json!(lines), known["data"]["events"]);
+}
+
+#[test]
+fn a_thread_that_another_one_goes_on_for_is_one_run_for_its_caller() {
+    let operator = World::new().with_home(".ai/tools/acme/script.yaml", &narrow(&turns()));
+    let pair = Pair::of(with_directive(), operator);
+    let told = pair.fork(&[]).ok();
+    assert_eq!(told["outputs"], json!({"n": 7}), "{told}");
+    let states = |person| rows(person).iter().map(|row| row["thread_status"].clone()).collect();
+    let (there, here): (Vec<_>, Vec<_>) = (states(&pair.operator), states(&pair.caller));
+    assert_eq!(
+        (there, here),
+        (vec![json!("continued"), json!("completed")], vec![json!("completed")])
+    );
+    let id = id_of(&told);
+    assert!(!workspace(&pair, &id).exists());
+    assert_eq!(pair.caller.json(&["thread", "wait", &id]).ok()["outputs"], json!({"n": 7}));
+}
+
+#[test]
+fn a_thread_that_cannot_begin_says_why_also_to_one_who_asks_later() {
+    let pair = Pair::of(with_directive(), World::new());
+    pair.fork(&["--async"]).fails(4, "thread.no_provider");
+    let id = id_of(&rows(&pair.caller)[0]);
+    pair.caller.json(&["thread", "wait", &id]).fails(4, "thread.no_provider");
+    assert_eq!(row(&pair.operator, &id)["thread_status"], "failed");
 }
 
 #[test]

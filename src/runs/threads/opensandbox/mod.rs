@@ -84,8 +84,9 @@ impl<'a> OpenSandbox<'a> {
     }
 
     /// Hands the sandbox to the thread that goes on.
-    pub(super) fn moved_to(self, thread: ThreadId) -> Self {
-        Self { thread, ..self }
+    pub(super) fn moved_to(mut self, thread: ThreadId) -> Self {
+        self.thread = thread;
+        self
     }
 
     pub(super) fn url(&self) -> &str {
@@ -287,6 +288,13 @@ impl SandboxBackend for OpenSandbox<'_> {
         if let Some(open) = self.opened.close() {
             self.server.end(&open.remote.id);
         }
+    }
+}
+
+impl Drop for OpenSandbox<'_> {
+    /// Also where the thread that was to go on did not begin.
+    fn drop(&mut self) {
+        self.close();
     }
 }
 

@@ -1,11 +1,13 @@
-//! Answers to bytes that are not HTTP: the library gives a status alone, and a
-//! client of a node expects a reason as for every other refusal.
+//! The connection of a caller. Bytes that are not HTTP get a reason, as every other refusal has one:
+//! the library answers them with a status alone. One who reads nothing for a while loses it.
 
 use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::time::Sleep;
 
 use crate::diagnostic::Diagnostic;
 use crate::remote::RemoteError;
@@ -15,16 +17,35 @@ use crate::report::error_json;
 /// node itself is empty with these statuses.
 const OWN: [&[u8]; 3] = [b"HTTP/1.1 400 ", b"HTTP/1.1 414 ", b"HTTP/1.1 431 "];
 
-/// A connection on which empty refusals of the library get a body.
-pub(super) struct WithReason<S> {
+/// How long a caller may take no byte of its answer.
+const STALLED: Duration = Duration::from_secs(30);
+
+/// See the module.
+pub(super) struct CallerStream<S> {
     stream: S,
     /// The rest of an answer that is sent instead of the library's.
     left: Vec<u8>,
+    /// Ends when the caller has taken nothing for too long.
+    stalled: Option<Pin<Box<Sleep>>>,
 }
 
-impl<S> WithReason<S> {
+impl<S> CallerStream<S> {
     pub(super) fn new(stream: S) -> Self {
-        Self { stream, left: Vec::new() }
+        Self { stream, left: Vec::new(), stalled: None }
+    }
+
+    /// The outcome of a write; an error if the caller took nothing for too long.
+    fn unless_stalled<T>(
+        &mut self,
+        cx: &mut Context<'_>,
+        written: Poll<io::Result<T>>,
+    ) -> Poll<io::Result<T>> {
+        if written.is_ready() {
+            self.stalled = None;
+            return written;
+        }
+        let stalled = self.stalled.get_or_insert_with(|| Box::pin(tokio::time::sleep(STALLED)));
+        stalled.as_mut().poll(cx).map(|()| Err(io::ErrorKind::TimedOut.into()))
     }
 }
 
@@ -47,7 +68,7 @@ fn with_reason(bytes: &[u8]) -> Option<Vec<u8>> {
     Some(answer.into_bytes())
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for WithReason<S> {
+impl<S: AsyncRead + Unpin> AsyncRead for CallerStream<S> {
     fn poll_read(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -57,7 +78,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for WithReason<S> {
     }
 }
 
-impl<S: AsyncWrite + Unpin> WithReason<S> {
+impl<S: AsyncWrite + Unpin> CallerStream<S> {
     /// Writes what is left.
     fn poll_left(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         while !self.left.is_empty() {
@@ -72,41 +93,42 @@ impl<S: AsyncWrite + Unpin> WithReason<S> {
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for WithReason<S> {
+impl<S: AsyncWrite + Unpin> AsyncWrite for CallerStream<S> {
     fn poll_write(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
         let this = self.get_mut();
-        match this.poll_left(cx) {
-            Poll::Ready(Ok(())) => {}
-            Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
-            Poll::Pending => return Poll::Pending,
-        }
-        let Some(whole) = with_reason(bytes) else {
-            return Pin::new(&mut this.stream).poll_write(cx, bytes);
-        };
-        this.left = whole;
-        match this.poll_left(cx) {
+        let written = match this.poll_left(cx) {
+            Poll::Ready(Ok(())) => match with_reason(bytes) {
+                None => Pin::new(&mut this.stream).poll_write(cx, bytes),
+                Some(whole) => {
+                    this.left = whole;
+                    Poll::Ready(Ok(bytes.len()))
+                }
+            },
             Poll::Ready(Err(error)) => Poll::Ready(Err(error)),
-            _ => Poll::Ready(Ok(bytes.len())),
-        }
+            Poll::Pending => Poll::Pending,
+        };
+        this.unless_stalled(cx, written)
     }
 
     fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let this = self.get_mut();
-        match this.poll_left(cx) {
+        let flushed = match this.poll_left(cx) {
             Poll::Ready(Ok(())) => Pin::new(&mut this.stream).poll_flush(cx),
             other => other,
-        }
+        };
+        this.unless_stalled(cx, flushed)
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let this = self.get_mut();
-        match this.poll_left(cx) {
+        let ended = match this.poll_left(cx) {
             Poll::Ready(Ok(())) => Pin::new(&mut this.stream).poll_shutdown(cx),
             other => other,
-        }
+        };
+        this.unless_stalled(cx, ended)
     }
 }
