@@ -143,7 +143,8 @@ impl DetachedRuns<'_> {
         let may_begin = match place {
             Admission::Runs | Admission::Behind(0) => true,
             Admission::Behind(_) => {
-                let first = "WHERE state = 'created' ORDER BY run.rowid LIMIT 1";
+                let first = "WHERE state = 'created' AND places IS NOT NULL
+                             ORDER BY run.rowid LIMIT 1";
                 let first = runs_of(&self.registry.db, first);
                 let first = first.map_err(|error| self.registry.fail(error))?;
                 first.iter().any(|row| row.is_left(&self.registry.db))
@@ -336,9 +337,10 @@ fn running(db: &Connection) -> rusqlite::Result<u64> {
     db.query_row(sql, [], |row| row.get(0))
 }
 
-/// The number of those that wait for a place before that row.
+/// The number of those that wait for a place before that row; others wait on a node.
 fn waiting(db: &Connection, before: i64) -> rusqlite::Result<u64> {
-    let sql = "SELECT count(*) FROM run WHERE state = 'created' AND rowid < ?1";
+    let sql = "SELECT count(*) FROM run WHERE state = 'created' AND places IS NOT NULL
+               AND rowid < ?1";
     db.query_row(sql, [before], |row| row.get(0))
 }
 

@@ -4,7 +4,7 @@ use std::process::{Child, Command};
 
 use super::process_id::{ProcessId, place_of};
 use super::run_state::RunState;
-use super::{Admission, AnyRun, DetachedEnd, NewDetached, Registry};
+use super::{Admission, AnyRun, DetachedEnd, NewDetached, NewServed, Registry, ServedRuns};
 use crate::base::limits::DETACHED_WAITING;
 
 fn new(id: &str, places: u64) -> NewDetached<'_> {
@@ -129,6 +129,12 @@ fn the_first_that_waits_sees_that_a_process_is_gone_which_wrote_nothing() {
     let mut child = Command::new("sleep").arg("300").spawn().unwrap();
     admit(&mut registry, "a", 1);
     belongs_to(&registry, "a", &child);
+    // A run that waits on a node waits for no place here.
+    let (kind, item, base, asked_at) = ("tool", "tool:a/b", "/", "x");
+    let asked = NewServed { id: "asked", kind, item, base, asked_at };
+    let mut served = ServedRuns::new(&mut registry);
+    served.ask(&asked, "{}").unwrap();
+    served.said("asked", RunState::Created, None, None, None).unwrap();
     admit(&mut registry, "b", 1);
     assert_eq!(registry.detached().take_place("b", "y").unwrap(), Admission::Behind(0));
     child.kill().unwrap();
