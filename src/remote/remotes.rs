@@ -85,7 +85,7 @@ pub(crate) struct RemoteTable {
 
 impl RemoteTable {
     /// Adds the config of a space, the farthest space first. A project gives a remote of its
-    /// person another name, and nothing else.
+    /// person another name, and nothing else; a name that the person gave stays.
     ///
     /// # Errors
     /// `remote.bad_config`
@@ -97,7 +97,10 @@ impl RemoteTable {
         for (name, value) in remotes {
             match value {
                 Value::String(other) => {
-                    self.names.insert(name.clone(), other.clone());
+                    let is_given = self.remotes.contains_key(name) || self.names.contains_key(name);
+                    if space != Space::Project || !is_given {
+                        self.names.insert(name.clone(), other.clone());
+                    }
                 }
                 Value::Object(value) if space != Space::Project => {
                     self.names.remove(name);
@@ -154,8 +157,12 @@ mod tests {
             "builder": {"url": "https://builder.example", "node": NODE},
         }});
         table.add(Space::User, &own).unwrap();
-        table.add(Space::Project, &json!({"remotes": {"default": "gpu"}})).unwrap();
-        assert_eq!(table.find("default").unwrap().name, "gpu");
+        let names = json!({"remotes": {"default": "gpu", "gpu": "builder", "far": "builder"}});
+        table.add(Space::User, &json!({"remotes": {"far": "gpu"}})).unwrap();
+        table.add(Space::Project, &names).unwrap();
+        for name in ["default", "gpu", "far"] {
+            assert_eq!(table.find(name).unwrap().name, "gpu", "{name}");
+        }
         assert_eq!(table.find("gpu").unwrap().url.origin(), "https://gpu.example:8700");
         let theirs = json!({"remotes": {"gpu": {"url": "https://evil.example", "node": NODE}}});
         let refused = table.add(Space::Project, &theirs).unwrap_err();
