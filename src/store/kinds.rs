@@ -1,17 +1,14 @@
 //! Kinds of objects: blobs, which are any bytes, and documents in canonical JSON that say their
 //! kind and name others.
 
-use std::collections::BTreeSet;
-
-use serde::de::{DeserializeOwned, Error as _};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::error::StoreError;
 use super::manifest::TreeManifest;
 use super::objects::{OBJECT_BYTES, ObjectStore};
-use crate::base::json_reader::{self, typed};
-use crate::base::limits::{JSON_NODES, KEPT_DEPTH};
+use crate::base::json_reader::typed;
 use crate::base::{Digest, Timestamp, canon};
 
 /// The version of the documents.
@@ -94,8 +91,6 @@ pub(super) fn named_by(bytes: &[u8]) -> Vec<NamedObject> {
     match kind_and_fields(bytes) {
         Ok((kind, fields)) if kind == TreeManifest::KIND => named::<TreeManifest>(fields),
         Ok((kind, fields)) if kind == Snapshot::KIND => named::<Snapshot>(fields),
-        Ok((kind, fields)) if kind == StoredResult::KIND => named::<StoredResult>(fields),
-        Ok((kind, fields)) if kind == StoredReceipt::KIND => named::<StoredReceipt>(fields),
         _ => Vec::new(),
     }
 }
@@ -131,9 +126,6 @@ pub(crate) fn load<T: StoredKind>(
 pub(crate) struct Snapshot {
     /// A [`TreeManifest`].
     pub(crate) manifest: Digest,
-    /// Snapshots that it was made from. They are history: what they hold is kept by refs of their
-    /// own, and need not be here.
-    pub(crate) parents: Vec<Digest>,
     /// The item or the run that it was made for.
     pub(crate) source: String,
     pub(crate) time: Timestamp,
@@ -145,36 +137,4 @@ impl StoredKind for Snapshot {
     fn named(&self) -> Vec<NamedObject> {
         vec![NamedObject::Any(self.manifest)]
     }
-}
-
-/// A JSON value with the objects that it speaks of: the result of a run, or its receipt.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct ValueOverObjects<const IS_RECEIPT: bool> {
-    /// Written as text, which keeps every digit of its numbers.
-    #[serde(serialize_with = "write_exact", deserialize_with = "read_exact")]
-    pub(crate) value: Value,
-    /// They are read to see what they name themselves, so a manifest speaks better of large files.
-    pub(crate) objects: BTreeSet<Digest>,
-}
-
-pub(crate) type StoredResult = ValueOverObjects<false>;
-pub(crate) type StoredReceipt = ValueOverObjects<true>;
-
-impl<const IS_RECEIPT: bool> StoredKind for ValueOverObjects<IS_RECEIPT> {
-    const KIND: &'static str = if IS_RECEIPT { "receipt" } else { "result" };
-
-    fn named(&self) -> Vec<NamedObject> {
-        self.objects.iter().copied().map(NamedObject::Any).collect()
-    }
-}
-
-fn write_exact<S: Serializer>(value: &Value, to: S) -> Result<S::Ok, S::Error> {
-    to.serialize_str(&canon::exact(value))
-}
-
-fn read_exact<'de, D: Deserializer<'de>>(from: D) -> Result<Value, D::Error> {
-    let text = String::deserialize(from)?;
-    json_reader::read(&text, JSON_NODES, KEPT_DEPTH)
-        .map_err(|(fault, _)| D::Error::custom(format!("its value: {fault}")))
 }

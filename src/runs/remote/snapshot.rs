@@ -55,8 +55,7 @@ impl RemotePlan {
             store.put(file.sha256, &mut bytes.as_slice())?;
         }
         let (manifest, source, time) = (save(store, manifest)?, self.item.clone(), self.time);
-        let snapshot = Snapshot { manifest, parents: Vec::new(), source, time };
-        Ok(Some(save(store, &snapshot)?))
+        Ok(Some(save(store, &Snapshot { manifest, source, time })?))
     }
 }
 

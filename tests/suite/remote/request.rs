@@ -157,7 +157,7 @@ pub fn push(pair: &Pair, files: &[File<'_>]) -> String {
     let manifest = document(&json!({"files": entries, "kind": "manifest", "schema": 1}));
     let manifest = put(pair, &manifest);
     let snapshot = json!({
-        "kind": "snapshot", "manifest": manifest, "parents": [], "schema": 1,
+        "kind": "snapshot", "manifest": manifest, "schema": 1,
         "source": "a test", "time": "2026-01-01T00:00:00Z",
     });
     put(pair, &document(&snapshot))
