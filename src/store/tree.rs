@@ -200,7 +200,7 @@ pub(crate) fn present(project: &Path, globs: &[Glob]) -> Result<TreeManifest, St
 /// Writes the files of a manifest into a folder that is made for them. Every one is verified.
 ///
 /// # Errors
-/// `store.never_travels` for a path that none should have sent; `store.malformed` for another size
+/// `store.never_travels` for a file that none should have sent; `store.malformed` for another size
 /// than the manifest says; `store.not_found`, `store.altered`; `store.io`, also for a folder that
 /// is there. A part of it may be written then.
 pub(crate) fn materialise(
@@ -217,6 +217,9 @@ pub(crate) fn materialise(
     let root = made.at(into)?;
     for (path, file) in manifest.files() {
         let bytes = bytes_of(store, path, file)?;
+        if let Some(why) = never_travels_for_bytes(&bytes) {
+            return Err(StoreError::NeverTravels { path: path.to_string(), why });
+        }
         let write = || {
             let (folder, name) = make_folder_beneath(&root, path.as_str())?;
             let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW;

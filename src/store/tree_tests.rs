@@ -139,15 +139,19 @@ fn a_workspace_is_the_tree_and_nothing_is_written_where_something_is() {
     let again = collect(&into, &globs(&["**"]), Vec::new()).unwrap();
     assert_eq!(again.manifest, tree.manifest);
     assert!(matches!(materialise(&store, &tree.manifest, &into), Err(StoreError::Io { .. })));
-    let of = |path: &str, size| {
-        let file = TreeFile { mode: FileMode::Data, sha256: Digest::of(b"a"), size };
+    store.put(Digest::of(KEY.as_bytes()), &mut KEY.as_bytes()).unwrap();
+    let of = |path: &str, bytes: &[u8], more: u64| {
+        let mut file = TreeFile::of(bytes, FileMode::Data);
+        file.size += more;
         TreeManifest::new(BTreeMap::from([(path.parse().unwrap(), file)])).unwrap()
     };
-    for (path, size, code) in
-        [(".ai/tools/hooks/x", 1, "store.never_travels"), ("a", 2, "store.malformed")]
-    {
-        let into = home.path().join(code);
-        let error = materialise(&store, &of(path, size), &into).unwrap_err();
+    for (tree, code) in [
+        (of(".ai/tools/hooks/x", b"a", 0), "store.never_travels"),
+        (of("notes", KEY.as_bytes(), 0), "store.never_travels"),
+        (of("a", b"a", 1), "store.malformed"),
+    ] {
+        let home = tempfile::tempdir().unwrap();
+        let error = materialise(&store, &tree, &home.path().join("work")).unwrap_err();
         assert_eq!(crate::diagnostic::Diagnose::code(&error).name(), code);
     }
 }
