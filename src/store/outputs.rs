@@ -1,6 +1,6 @@
 //! The files that a run made or changed: out of its workspace, and into the project that asked.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::ErrorKind;
 use std::os::fd::OwnedFd;
@@ -9,16 +9,17 @@ use std::path::Path;
 use rustix::io::Errno;
 
 use super::error::{At, StoreError};
-use super::manifest::{TREE_BYTES, TREE_FILES, TreeFile, TreeManifest};
+use super::manifest::{MANIFEST_BYTES, TREE_BYTES, TREE_FILES, TreeFile, TreeManifest};
 use super::objects::ObjectStore;
 use super::travel::{never_travels, never_travels_for_bytes};
-use super::tree::{Met, RefusedPath, bytes_of, read_file, refuse, walk};
+use super::tree::{Met, RefusedPath, TREE_WALKED, bytes_of, read_file, refuse, walk};
 use crate::base::Digest;
 use crate::base::beneath::make_folder_beneath;
 use crate::base::bytes::{replace_if, write_new};
 use crate::space::{Glob, PathSet, RelPath, folded};
 
 const UNDECLARED: &str = "it is not declared as an output";
+const NO_ROOM: &str = "outputs have at most 10,000 files, 1 GiB, and 4 MiB of names";
 
 /// The outputs of a run, which are in the store.
 #[derive(Debug)]
@@ -28,70 +29,118 @@ pub(crate) struct CollectedOutputs {
     pub(crate) left_out: Vec<RefusedPath>,
 }
 
-/// Puts the declared files of a workspace that are new, or are not what was pushed, into a store.
+/// The room that there is for outputs.
+pub(super) struct Room {
+    /// Files and folders that patterns mean.
+    pub(super) names: usize,
+    pub(super) files: usize,
+    /// Of all files.
+    pub(super) bytes: u64,
+    /// Bytes of their manifest.
+    pub(super) text: u64,
+}
+
+impl Room {
+    pub(super) const WHOLE: Self = Self {
+        names: TREE_WALKED,
+        files: TREE_FILES,
+        bytes: TREE_BYTES,
+        // Less what a manifest without files has.
+        text: MANIFEST_BYTES - 64,
+    };
+
+    /// Takes the room of one file; where there is too little, there is none from then on.
+    fn take(&mut self, path: &RelPath, file: &TreeFile) -> bool {
+        let row = serde_json::to_string(&(path.as_str(), file)).map_or(0, |row| row.len() as u64);
+        let has_room = self.files > 0 && self.bytes >= file.size && self.text >= row;
+        if has_room {
+            (self.files, self.bytes, self.text) =
+                (self.files - 1, self.bytes - file.size, self.text - row);
+        } else {
+            self.files = 0;
+        }
+        has_room
+    }
+}
+
+/// Puts the declared files of a workspace that are new, or are not what was pushed, into a store,
+/// as many as may come back. A new file in a folder that no pattern reaches is not looked for, and
+/// not told.
 ///
 /// # Errors
-/// `store.malformed` for more than a manifest may hold; `store.io`
+/// `store.io`
 pub(crate) fn collect_outputs(
     store: &dyn ObjectStore,
     workspace: &Path,
     pushed: &TreeManifest,
     declared: &[Glob],
 ) -> Result<CollectedOutputs, StoreError> {
+    collect_within(store, workspace, pushed, declared, Room::WHOLE)
+}
+
+pub(super) fn collect_within(
+    store: &dyn ObjectStore,
+    workspace: &Path,
+    pushed: &TreeManifest,
+    declared: &[Glob],
+    mut room: Room,
+) -> Result<CollectedOutputs, StoreError> {
     let root: OwnedFd = File::open(workspace).at(workspace)?.into();
-    let (mut found, mut left_out) = (Vec::new(), Vec::new());
-    walk(workspace, &mut |met| {
-        match met {
-            // Items are no outputs, and rye itself writes there.
-            Met::Folder(".ai") => {}
-            Met::Folder(path) => match never_travels(path) {
-                Some(why) => refuse(&mut left_out, path, why),
-                None => return true,
-            },
-            Met::File(path) => found.push(path.to_owned()),
-            Met::Unread(path, why) => refuse(&mut left_out, path, why),
-        }
-        false
-    })?;
-    found.sort_unstable();
-    let (mut paths, mut files, mut total) = (PathSet::default(), BTreeMap::new(), 0);
+    let known = pushed.files().keys().map(RelPath::as_str);
+    let known = known.filter(|path| never_comes_back(path).is_none());
+    let (mut found, mut left_out): (BTreeSet<_>, _) = (known.map(str::to_owned).collect(), vec![]);
+    let globs: Vec<&Glob> = declared.iter().collect();
+    let walked =
+        walk(workspace, &globs, never_comes_back, room.names, &mut |path, met| match met {
+            Met::Match => drop(found.insert(path.to_owned())),
+            // rye itself writes there.
+            Met::Refused(_) if path == ".ai" => {}
+            Met::Refused(why) => refuse(&mut left_out, path, why),
+            Met::Other if found.contains(path) => {}
+            Met::Other => refuse(&mut left_out, path, UNDECLARED),
+        });
+    if walked.is_err() {
+        refuse(&mut left_out, "…", "there are more files than are looked at");
+    }
+    let (mut paths, mut files) = (PathSet::default(), BTreeMap::new());
     for path in &found {
         let known = path.parse().ok().and_then(|path| pushed.files().get::<RelPath>(&path));
         let is_declared = declared.iter().any(|glob| glob.matches(path));
-        if known.is_none() && !is_declared {
-            refuse(&mut left_out, path, UNDECLARED);
-            continue;
-        }
-        let read = read_file(&root, path).map_err(|error| error.to_string());
-        let (bytes, mode) = match read.and_then(|read| read.map_err(str::to_owned)) {
-            Ok(Some(read)) => read,
-            Ok(None) => continue,
-            Err(why) => {
-                refuse(&mut left_out, path, why);
-                continue;
-            }
+        let read = match room.files > 0 || known.is_some() {
+            true => read_file(&root, path).map_err(|error| error.to_string()),
+            false => Ok(Err(NO_ROOM)),
         };
-        let file = TreeFile::of(&bytes, mode);
-        if known.is_some_and(|known| known.sha256 == file.sha256) {
-            continue;
-        }
-        let never = || never_travels(path).or_else(|| never_travels_for_bytes(&bytes));
-        let why = if is_declared { never() } else { Some(UNDECLARED) };
-        match why.map_or_else(|| paths.add(path), Err) {
-            Ok(path) => {
+        let taken = read.and_then(|read| {
+            let Some((bytes, mode)) = read? else { return Ok(None) };
+            let file = TreeFile::of(&bytes, mode);
+            if known.is_some_and(|known| known.sha256 == file.sha256) {
+                return Ok(None);
+            }
+            let why = if is_declared { never_travels_for_bytes(&bytes) } else { Some(UNDECLARED) };
+            let path = why.map_or_else(|| paths.add(path), Err)?;
+            match room.take(&path, &file) {
+                true => Ok(Some((path, file, bytes))),
+                false => Err(NO_ROOM.to_owned()),
+            }
+        });
+        match taken {
+            Ok(Some((path, file, bytes))) => {
                 store.put(file.sha256, &mut bytes.as_slice())?;
-                total += file.size;
                 files.insert(path, file);
             }
+            Ok(None) => {}
             Err(why) => refuse(&mut left_out, path, why),
-        }
-        if files.len() > TREE_FILES || total > TREE_BYTES {
-            break;
         }
     }
     let manifest = TreeManifest::new(files);
     let manifest = manifest.map_err(|why| StoreError::malformed(&workspace.display(), why))?;
     Ok(CollectedOutputs { manifest, left_out })
+}
+
+/// Why no file at this path is written into a project.
+fn never_comes_back(path: &str) -> Option<&'static str> {
+    let is_item = path.split('/').any(|name| folded(name) == ".ai");
+    is_item.then_some("nothing is written into `.ai`").or_else(|| never_travels(path))
 }
 
 /// Outputs as they were written into a project.
@@ -104,7 +153,8 @@ pub(crate) struct WrittenOutputs {
 }
 
 /// Writes the outputs of a run into a project, each whole or not at all: declared paths that may
-/// travel, and where a file is, only over what was pushed. A file that is replaced keeps its mode.
+/// travel, and where a file is, only over what was there when the run was asked for. A file that is
+/// replaced keeps its mode.
 ///
 /// # Errors
 /// `store.io` if the project cannot be opened. An output that cannot be had or written is refused.
@@ -112,11 +162,11 @@ pub(crate) fn write_outputs(
     store: &dyn ObjectStore,
     outputs: &TreeManifest,
     project: &Path,
-    pushed: &TreeManifest,
+    at_request: &TreeManifest,
     declared: &[Glob],
 ) -> Result<WrittenOutputs, StoreError> {
     let open = File::open(project).at(project)?;
-    let target = Target { store, project, open: open.into(), pushed, declared };
+    let target = Target { store, project, open: open.into(), at_request, declared };
     let mut done = WrittenOutputs::default();
     for (path, file) in outputs.files() {
         match target.write(path, file) {
@@ -133,7 +183,8 @@ struct Target<'a> {
     store: &'a dyn ObjectStore,
     project: &'a Path,
     open: OwnedFd,
-    pushed: &'a TreeManifest,
+    /// The files as they were when the run was asked for.
+    at_request: &'a TreeManifest,
     declared: &'a [Glob],
 }
 
@@ -143,15 +194,12 @@ impl Target<'_> {
     /// # Errors
     /// One clause.
     fn write(&self, path: &RelPath, file: &TreeFile) -> Result<bool, String> {
-        const CHANGED: &str = "it changed since it was pushed";
-        const THERE: &str = "it is there, and was not pushed";
+        const CHANGED: &str = "it changed since the run was asked for";
+        const THERE: &str = "it was not there when the run was asked for";
         if !self.declared.iter().any(|glob| glob.matches(path.as_str())) {
             return Err(UNDECLARED.into());
         }
-        if path.as_str().split('/').any(|name| folded(name) == ".ai") {
-            return Err("nothing is written into `.ai`".into());
-        }
-        if let Some(why) = never_travels(path.as_str()) {
+        if let Some(why) = never_comes_back(path.as_str()) {
             return Err(why.into());
         }
         let now = read_file(&self.open, path.as_str()).map_err(|error| error.to_string())??;
@@ -172,9 +220,9 @@ impl Target<'_> {
         if digest == file.sha256 {
             return Ok(false);
         }
-        match self.pushed.files().get(path) {
+        match self.at_request.files().get(path) {
             None => return Err(THERE.into()),
-            Some(pushed) if pushed.sha256 != digest => return Err(CHANGED.into()),
+            Some(before) if before.sha256 != digest => return Err(CHANGED.into()),
             Some(_) => {}
         }
         let bytes = self.bytes(path, file)?;

@@ -18,8 +18,8 @@ use crate::base::Digest;
 use crate::base::beneath::make_folder_beneath;
 use crate::space::{Glob, Opened, RelPath, read_beneath};
 
-/// Most names looked at below one folder, to find the files that patterns mean.
-const TREE_WALKED: usize = 100_000;
+/// Most files found and folders entered below one folder, to find the files that patterns mean.
+pub(super) const TREE_WALKED: usize = 100_000;
 /// Most refused paths that are told one by one.
 const TOLD_PATHS: usize = 1_000;
 
@@ -102,20 +102,10 @@ pub(crate) fn collect(
     let (wild, plain): (Vec<&Glob>, Vec<&Glob>) =
         globs.iter().partition(|glob| Glob::is_one(glob.text()));
     let (mut wanted, mut left_out) = (BTreeMap::new(), Vec::new());
-    walk(project, &mut |met| {
-        let (path, why) = match met {
-            Met::Folder(path) | Met::File(path) => (path, never_travels(path)),
-            Met::Unread(path, why) => (path, Some(why)),
-        };
-        let is_file = !matches!(met, Met::Folder(_)) && wild.iter().any(|it| it.matches(path));
-        let is_above = !matches!(met, Met::File(_)) && wild.iter().any(|it| it.reaches_into(path));
-        match why {
-            _ if !is_file && !is_above => return false,
-            Some(why) => refuse(&mut left_out, path, why),
-            None if is_file => drop(wanted.insert(path.to_owned(), false)),
-            None => return true,
-        }
-        false
+    walk(project, &wild, never_travels, TREE_WALKED, &mut |path, met| match met {
+        Met::Match => drop(wanted.insert(path.to_owned(), false)),
+        Met::Refused(why) => refuse(&mut left_out, path, why),
+        Met::Other => {}
     })?;
     wanted.extend(plain.into_iter().map(|glob| (glob.text().to_owned(), true)));
     let (mut files, mut sources, mut total) = (BTreeMap::new(), HashMap::new(), 0);
@@ -172,27 +162,15 @@ fn take(
 /// `store.malformed` for more than a manifest may hold; `store.io`
 pub(crate) fn present(project: &Path, globs: &[Glob]) -> Result<TreeManifest, StoreError> {
     let root: OwnedFd = File::open(project).at(project)?.into();
-    let mut files = BTreeMap::new();
-    let mut found = Vec::new();
-    walk(project, &mut |met| match met {
-        Met::Folder(path) => {
-            never_travels(path).is_none() && globs.iter().any(|glob| glob.reaches_into(path))
-        }
-        Met::File(path) => {
-            if globs.iter().any(|glob| glob.matches(path)) {
-                found.push(path.to_owned());
-            }
-            false
-        }
-        Met::Unread(..) => false,
+    let (mut files, mut found) = (BTreeMap::new(), Vec::new());
+    let globs: Vec<&Glob> = globs.iter().collect();
+    walk(project, &globs, never_travels, TREE_WALKED, &mut |path, met| {
+        found.extend(matches!(met, Met::Match).then(|| path.to_owned()));
     })?;
     for path in found {
-        let (Ok(Ok(Some((bytes, mode)))), Ok(name)) = (read_file(&root, &path), path.parse())
-        else {
-            continue;
-        };
-        let (sha256, size) = (Digest::of(&bytes), bytes.len() as u64);
-        files.insert(name, TreeFile { mode, sha256, size });
+        if let Ok(Ok(Some((path, file)))) = take(&root, &path) {
+            files.insert(path, file);
+        }
     }
     TreeManifest::new(files).map_err(|why| StoreError::malformed(&project.display(), why))
 }
@@ -258,42 +236,58 @@ pub(super) fn read_file(root: &OwnedFd, path: &str) -> io::Result<FileThere> {
     })
 }
 
-/// Something below a folder, with its path there.
-#[derive(Clone, Copy)]
-pub(super) enum Met<'p> {
-    Folder(&'p str),
-    /// Anything else, such as a link.
-    File(&'p str),
-    /// It cannot be looked at, or has no path of text.
-    Unread(&'p str, &'static str),
+/// A path below a folder, as patterns mean it.
+pub(super) enum Met {
+    /// A pattern matches it; it may be a link.
+    Match,
+    /// A pattern matches it, or reaches into it, but it is passed over.
+    Refused(&'static str),
+    /// No pattern matches it, and it is no folder.
+    Other,
 }
 
-/// Goes through everything below a folder, through no link. A folder is entered if `visit` says so.
-pub(super) fn walk(top: &Path, visit: &mut dyn FnMut(Met<'_>) -> bool) -> Result<(), StoreError> {
+/// Goes through all folders below one that patterns reach into, through no link; `never` says why
+/// a path is passed over.
+///
+/// # Errors
+/// `store.malformed` if patterns mean more than `most` files and folders.
+pub(super) fn walk(
+    top: &Path,
+    globs: &[&Glob],
+    never: fn(&str) -> Option<&'static str>,
+    most: usize,
+    visit: &mut dyn FnMut(&str, Met),
+) -> Result<(), StoreError> {
     let mut walk = WalkDir::new(top).min_depth(1).follow_links(false).into_iter();
     let mut count = 0;
     while let Some(entry) = walk.next() {
-        count += 1;
-        if count > TREE_WALKED {
-            let why = format!("holds more than {TREE_WALKED} names");
-            return Err(StoreError::malformed(&top.display(), why));
-        }
-        let below =
-            |path: &Path| path.strip_prefix(top).unwrap_or(path).to_string_lossy().into_owned();
-        let entry = match entry {
-            Ok(entry) => entry,
-            Err(error) => {
-                visit(Met::Unread(&below(error.path().unwrap_or(top)), "it cannot be read"));
-                continue;
+        // What cannot be read may be either.
+        let (path, is_folder, is_file, fault) = match &entry {
+            Ok(entry) => {
+                let is_folder = entry.file_type().is_dir();
+                let fault = entry.path().to_str().is_none().then_some("its name is not text");
+                (entry.path(), is_folder, !is_folder, fault)
             }
+            Err(error) => (error.path().unwrap_or(top), true, true, Some("it cannot be read")),
         };
-        let (path, is_folder) = (below(entry.path()), entry.file_type().is_dir());
-        let met = match (entry.path().to_str(), is_folder) {
-            (None, _) => Met::Unread(&path, "its name is not text"),
-            (_, true) => Met::Folder(&path),
-            (_, false) => Met::File(&path),
-        };
-        if !visit(met) && is_folder {
+        let path = path.strip_prefix(top).unwrap_or(path).to_string_lossy();
+        let is_meant =
+            |glob: &&Glob| is_folder && glob.reaches_into(&path) || is_file && glob.matches(&path);
+        if globs.iter().any(is_meant) {
+            count += 1;
+            if count > most {
+                let why = format!("holds more than {most} files and folders that patterns mean");
+                return Err(StoreError::malformed(&top.display(), why));
+            }
+            match fault.or_else(|| never(&path)) {
+                Some(why) => visit(&path, Met::Refused(why)),
+                None if is_file => visit(&path, Met::Match),
+                None => continue,
+            }
+        } else if is_file {
+            visit(&path, Met::Other);
+        }
+        if is_folder && entry.is_ok() {
             walk.skip_current_dir();
         }
     }

@@ -12,7 +12,7 @@ use crate::store::FolderStore;
 use crate::store::error::StoreError;
 use crate::store::manifest::{FileMode, TreeFile, TreeManifest};
 use crate::store::objects::ObjectStore;
-use crate::store::outputs::{collect_outputs, write_outputs};
+use crate::store::outputs::{Room, collect_outputs, collect_within, write_outputs};
 use crate::store::tree::RefusedPath;
 
 /// A folder with these files; a path that ends with `*` is a program.
@@ -159,20 +159,57 @@ fn a_workspace_is_the_tree_and_nothing_is_written_where_something_is() {
 #[test]
 fn outputs_are_what_was_declared_and_changed() {
     let home = tempfile::tempdir().unwrap();
-    let work = folder(&[("in.csv", "1"), ("same.csv", "2"), ("notes", "n")]);
+    let work = folder(&[("in.csv", "1"), ("same.csv", "2"), ("lib/notes", "n"), ("lib/kept", "k")]);
     let store = store(&home);
     let pushed = collect(work.path(), &globs(&["**"]), Vec::new()).unwrap().manifest;
-    write(work.path(), &[("in.csv", "changed"), ("notes", "changed"), ("out/new*", "new")]);
-    write(work.path(), &[("junk", "j"), ("out/.env", "x"), ("out/k", KEY), (".git/x", "x")]);
+    write(work.path(), &[("in.csv", "changed"), ("lib/notes", "changed"), ("out/new*", "new")]);
+    write(work.path(), &[("junk", "j"), ("out/.env", "x"), ("out/k", KEY), ("out/deep/x", "x")]);
+    write(work.path(), &[(".ai/made.csv", "x"), ("out/.ai/x", "x"), ("cache/x", "x")]);
     symlink("new", work.path().join("out/link")).unwrap();
     let fifo = work.path().join("out/fifo");
     rustix::fs::mkfifoat(rustix::fs::CWD, &fifo, rustix::fs::Mode::RUSR).unwrap();
-    let declared = globs(&["*.csv", "out/*"]);
-    let outputs = collect_outputs(&store, work.path(), &pushed, &declared).unwrap();
-    assert_eq!(paths(&outputs.manifest), "in.csv out/new*");
-    assert_eq!(refused(&outputs.left_out), ".git junk notes out/.env out/fifo out/k out/link");
-    let digests: Vec<Digest> = outputs.manifest.files().values().map(|file| file.sha256).collect();
-    assert_eq!(store.missing(&digests).unwrap(), []);
+    for (declared, want, left_out) in [
+        (
+            &["*.csv", "out/*"][..],
+            "in.csv out/new*",
+            "junk lib/notes out/.env out/fifo out/k out/link",
+        ),
+        (
+            &["**"],
+            "cache/x in.csv junk lib/notes out/deep/x out/new*",
+            "out/.ai out/.env out/fifo out/k out/link",
+        ),
+    ] {
+        let outputs = collect_outputs(&store, work.path(), &pushed, &globs(declared)).unwrap();
+        assert_eq!(paths(&outputs.manifest), want);
+        assert_eq!(refused(&outputs.left_out), left_out);
+        let files = outputs.manifest.files().values();
+        let digests: Vec<Digest> = files.map(|file| file.sha256).collect();
+        assert_eq!(store.missing(&digests).unwrap(), []);
+    }
+}
+
+#[test]
+fn outputs_that_have_no_room_are_told_and_the_others_taken_table() {
+    let home = tempfile::tempdir().unwrap();
+    let work = folder(&[("a", "1"), ("b", "22"), ("c", "333"), ("junk/x", "x"), ("kept", "k")]);
+    let store = store(&home);
+    let pushed = collect(work.path(), &globs(&["kept"]), Vec::new()).unwrap().manifest;
+    for (room, want, left_out) in [
+        (Room::WHOLE, 3, ""),
+        (Room { files: 2, ..Room::WHOLE }, 2, "c"),
+        (Room { bytes: 5, ..Room::WHOLE }, 2, "c"),
+        (Room { bytes: 0, ..Room::WHOLE }, 0, "a b c"),
+        (Room { text: 220, ..Room::WHOLE }, 2, "c"),
+        (Room { names: 4, ..Room::WHOLE }, 3, ""),
+    ] {
+        let made = collect_within(&store, work.path(), &pushed, &globs(&["*"]), room).unwrap();
+        assert_eq!(made.manifest.files().len(), want, "{made:?}");
+        assert_eq!(refused(&made.left_out), left_out);
+    }
+    let room = Room { names: 2, ..Room::WHOLE };
+    let made = collect_within(&store, work.path(), &pushed, &globs(&["*"]), room).unwrap();
+    assert!(made.manifest.files().len() <= 2 && refused(&made.left_out) == "…", "{made:?}");
 }
 
 #[test]
