@@ -6,7 +6,9 @@
 //! objects and the setting of a ref take it together with others. A collection takes it alone: to
 //! read the clock and the refs, and again for each folder in which it removes something. An object
 //! is as old as its file's time. The kernel sets that, and that of the lock file, by which a
-//! collection reads the clock, so no two clocks are compared.
+//! collection reads the clock, so no two clocks are compared. A put of an object that is there and
+//! whole writes nothing: it makes it new under the lock, as a look for it does, or finds it gone
+//! and writes it.
 //!
 //! A collection removes what no ref reached when it read them, and what is older than that reading.
 //! Take an object that a ref reaches. `set_ref` found it there, made it new and wrote the ref, in
@@ -71,7 +73,7 @@ enum Found {
 }
 
 impl FolderStore {
-    /// Opens the store in a folder, and makes it where there is none.
+    /// The store of the user space whose `.ai` lies in `base`.
     ///
     /// # Errors
     /// `store.io`
@@ -79,7 +81,7 @@ impl FolderStore {
         Self::open(base.join(".ai").join(OBJECTS))
     }
 
-    /// Opens the store in a folder.
+    /// Opens the store in `folder`; makes it if missing.
     ///
     /// # Errors
     /// `store.io`
@@ -104,10 +106,12 @@ impl FolderStore {
         let mut open = File::options();
         open.create(true).truncate(false).write(true).mode(0o600);
         let file = open.open(&path).at(&path)?;
-        match alone {
-            true => file_lock::lock(&file, &path).at(&path)?,
-            false => file_lock::lock_shared(&file, &path).at(&path)?,
-        }
+        let lock = if alone { file_lock::lock } else { file_lock::lock_shared };
+        // Among ever more writers a collection would wait for ever: those that come later wait
+        // behind it here.
+        let turn = File::open(&self.folder).at(&self.folder)?;
+        lock(&turn, &self.folder).at(&self.folder)?;
+        lock(&file, &path).at(&path)?;
         Ok(file)
     }
 
@@ -150,6 +154,17 @@ impl FolderStore {
             }
         }
         Err(StoreError::altered(digest))
+    }
+
+    /// Makes the object new, if it is there and whole.
+    fn renew_whole(&self, digest: Digest) -> Result<bool, StoreError> {
+        // What cannot be read is written anew.
+        if !matches!(self.read(digest), Ok(Found::Object(_))) {
+            return Ok(false);
+        }
+        let _lock = self.lock(false)?;
+        // A collection may have removed it since.
+        self.renew(digest)
     }
 
     /// Makes the object new, if it is there. The store is locked.
@@ -223,6 +238,21 @@ fn make_folder(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(path)
 }
 
+/// The number of bytes that came for an object.
+///
+/// # Errors
+/// `store.malformed` for other bytes, or too many.
+fn checked(digest: Digest, came: &Digesting) -> Result<u64, StoreError> {
+    if came.bytes() > OBJECT_BYTES {
+        let why = format!("has more than {} MiB", OBJECT_BYTES >> 20);
+        return Err(StoreError::malformed(&digest, why));
+    }
+    match came.digest() == digest {
+        true => Ok(came.bytes()),
+        false => Err(StoreError::malformed(&digest, "is not the digest of the bytes that came")),
+    }
+}
+
 /// Copies all bytes, or some more than an object may have.
 fn copy(from: &mut dyn Read, to: &mut impl Write) -> io::Result<Digesting> {
     let (mut digesting, mut buffer) = (Digesting::default(), vec![0; 64 << 10]);
@@ -263,16 +293,13 @@ fn objects_in(shard: &Path) -> Result<Vec<(Digest, PathBuf, fs::Metadata)>, Stor
 
 impl ObjectStore for FolderStore {
     fn put(&self, digest: Digest, bytes: &mut dyn Read) -> Result<u64, StoreError> {
-        let (shard, path) = (self.shard(digest)?, self.path(digest));
+        let path = self.path(digest);
+        if self.renew_whole(digest)? {
+            return checked(digest, &copy(bytes, &mut io::sink()).at(&path)?);
+        }
+        let shard = self.shard(digest)?;
         let file = temporary(&shard).at(&path)?;
-        let came = copy(bytes, &mut file.as_file()).at(&path)?;
-        if came.bytes() > OBJECT_BYTES {
-            let why = format!("has more than {} MiB", OBJECT_BYTES >> 20);
-            return Err(StoreError::malformed(&digest, why));
-        }
-        if came.digest() != digest {
-            return Err(StoreError::malformed(&digest, "is not the digest of the bytes that came"));
-        }
+        let size = checked(digest, &copy(bytes, &mut file.as_file()).at(&path)?)?;
         file.as_file().sync_all().at(&path)?;
         let lock = self.lock(false)?;
         futimens(file.as_file(), &NOW).at(&path)?;
@@ -280,7 +307,7 @@ impl ObjectStore for FolderStore {
         drop(lock);
         File::open(&shard).and_then(|shard| shard.sync_all()).at(&path)?;
         sweep(&shard);
-        Ok(came.bytes())
+        Ok(size)
     }
 
     fn get(&self, digest: Digest) -> Result<Vec<u8>, StoreError> {

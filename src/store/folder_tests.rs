@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 use std::fs::{self, File};
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::time::{Duration, SystemTime};
 
 use super::FolderStore;
@@ -54,6 +54,27 @@ fn a_ref_that_is_set_after_the_refs_were_read_keeps_its_objects() {
     });
     assert_eq!((garbage.removed, garbage.kept), (1, 2));
     assert_eq!(store.missing(&[held, asked_for, left]).unwrap(), [left]);
+}
+
+#[test]
+fn an_object_that_is_there_and_whole_is_made_new_and_not_written_again() {
+    let (_home, store) = store();
+    let digest = Digest::of(b"x");
+    let put = || store.put(digest, &mut &b"x"[..]).unwrap();
+    let file = || {
+        let stat = fs::metadata(store.path(digest)).unwrap();
+        (stat.ino(), stat.modified().unwrap().elapsed().unwrap_or_default().as_secs() < 5)
+    };
+    put();
+    let written = file();
+    age(&store);
+    assert_eq!(put(), 1);
+    assert_eq!(file(), written);
+    assert!(matches!(store.put(digest, &mut &b"y"[..]), Err(StoreError::Malformed { .. })));
+    fs::write(store.path(digest), "y").unwrap();
+    put();
+    assert_ne!(file().0, written.0);
+    assert_eq!(store.get(digest).unwrap(), b"x");
 }
 
 #[test]
