@@ -94,13 +94,6 @@ impl FolderStore {
     }
 
     /// Holds the store with other writers, or alone for a collection, until the file is dropped.
-    /// STUB
-    pub(crate) fn ref_age(&self, name: &RefName) -> Result<Option<Duration>, StoreError> {
-        let path = self.folder.join(REFS).join(name.as_str());
-        let at = fs::metadata(&path).and_then(|stat| stat.modified()).at(&path)?;
-        Ok(SystemTime::now().duration_since(at).ok())
-    }
-
     fn lock(&self, alone: bool) -> Result<File, StoreError> {
         let path = self.folder.join(LOCK);
         let mut open = File::options();
@@ -117,6 +110,23 @@ impl FolderStore {
 
     fn path(&self, digest: Digest) -> PathBuf {
         self.folder.join(relative(digest))
+    }
+
+    fn ref_path(&self, name: &RefName) -> PathBuf {
+        self.folder.join(REFS).join(name.as_str())
+    }
+
+    /// The time since a ref was set; `None` if there is no such ref.
+    ///
+    /// # Errors
+    /// `store.io`
+    pub(crate) fn ref_age(&self, name: &RefName) -> Result<Option<Duration>, StoreError> {
+        let path = self.ref_path(name);
+        match path.symlink_metadata().and_then(|stat| stat.modified()) {
+            Ok(at) => Ok(Some(SystemTime::now().duration_since(at).unwrap_or_default())),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error).at(&path),
+        }
     }
 
     fn read(&self, digest: Digest) -> Result<Found, StoreError> {
@@ -336,7 +346,7 @@ impl ObjectStore for FolderStore {
         }
         let all = reached(self, objects.iter().copied(), &mut |_, error| Err(error))?;
         let lines: String = objects.iter().map(|digest| format!("{digest}\n")).collect();
-        let path = self.folder.join(REFS).join(name.as_str());
+        let path = self.ref_path(name);
         let _lock = self.lock(false)?;
         for digest in all {
             if !self.renew(digest)? {
@@ -347,7 +357,7 @@ impl ObjectStore for FolderStore {
     }
 
     fn remove_ref(&self, name: &RefName) -> Result<(), StoreError> {
-        let path = self.folder.join(REFS).join(name.as_str());
+        let path = self.ref_path(name);
         match fs::remove_file(&path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
             other => other.at(&path),

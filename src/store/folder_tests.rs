@@ -9,7 +9,7 @@ use super::FolderStore;
 use crate::base::{Digest, whole_tests};
 use crate::store::battery::{battery, gc_beside_writers};
 use crate::store::error::StoreError;
-use crate::store::objects::ObjectStore;
+use crate::store::objects::{ObjectStore, RefName};
 
 fn store() -> (tempfile::TempDir, FolderStore) {
     let home = tempfile::tempdir().unwrap();
@@ -123,6 +123,22 @@ fn what_is_put_aside_can_be_looked_at_and_no_link_is_followed() {
     assert!(matches!(store.put(digest, &mut &b"x"[..]), Err(StoreError::Io { .. })));
     assert_eq!(store.list().unwrap(), []);
     assert_eq!(fs::read_dir(&elsewhere).unwrap().count(), 1);
+}
+
+#[test]
+fn a_ref_of_a_run_has_one_name_and_is_as_old_as_it_was_set() {
+    let (_home, store) = store();
+    let name = RefName::of_run("served", "acme/x-1");
+    assert_eq!(name.as_str(), format!("served-{}", Digest::of(b"acme/x-1")));
+    assert_ne!(name, RefName::of_run("served", "acme/y-1"));
+    assert_eq!(store.ref_age(&name).unwrap(), None);
+    let age = || store.ref_age(&name).unwrap().unwrap().as_secs();
+    store.set_ref(&name, &[]).unwrap();
+    let file = File::options().write(true).open(store.ref_path(&name)).unwrap();
+    file.set_modified(SystemTime::now() - Duration::from_secs(900)).unwrap();
+    assert!(age() >= 900);
+    store.set_ref(&name, &[]).unwrap();
+    assert!(age() < 900);
 }
 
 #[test]
