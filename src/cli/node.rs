@@ -42,7 +42,7 @@ enum Verb {
         #[arg(long, value_name = "NAME")]
         name: Option<String>,
     },
-    /// Take a key's right to ask back; its runs go on
+    /// Take back a key's right to ask
     Revoke {
         /// The fingerprint of the key
         #[arg(value_name = "FINGERPRINT")]

@@ -157,7 +157,8 @@ pub(crate) struct WrittenOutputs {
 /// replaced keeps its mode.
 ///
 /// # Errors
-/// `store.io` if the project cannot be opened. An output that cannot be had or written is refused.
+/// `store.*` if one cannot be had or written, after the others were tried: once there is room, for
+/// example, it can be tried again.
 pub(crate) fn write_outputs(
     store: &dyn ObjectStore,
     outputs: &TreeManifest,
@@ -167,15 +168,16 @@ pub(crate) fn write_outputs(
 ) -> Result<WrittenOutputs, StoreError> {
     let open = File::open(project).at(project)?;
     let target = Target { store, project, open: open.into(), at_request, declared };
-    let mut done = WrittenOutputs::default();
+    let (mut done, mut failed) = (WrittenOutputs::default(), None);
     for (path, file) in outputs.files() {
         match target.write(path, file) {
-            Ok(true) => done.written.push(path.clone()),
-            Ok(false) => done.unchanged.push(path.clone()),
-            Err(why) => refuse(&mut done.refused, path.as_str(), why),
+            Ok(OutputWrite::Written) => done.written.push(path.clone()),
+            Ok(OutputWrite::Unchanged) => done.unchanged.push(path.clone()),
+            Ok(OutputWrite::Refused(why)) => refuse(&mut done.refused, path.as_str(), why),
+            Err(error) => failed = failed.or(Some(error)),
         }
     }
-    Ok(done)
+    failed.map_or(Ok(done), Err)
 }
 
 /// The project that outputs are written into.
@@ -188,53 +190,64 @@ struct Target<'a> {
     declared: &'a [Glob],
 }
 
-impl Target<'_> {
-    /// Gives false for a file that is there already.
-    ///
-    /// # Errors
+/// The outcome of writing one output.
+enum OutputWrite {
+    Written,
+    Unchanged,
     /// One clause.
-    fn write(&self, path: &RelPath, file: &TreeFile) -> Result<bool, String> {
+    Refused(&'static str),
+}
+
+impl Target<'_> {
+    fn write(&self, path: &RelPath, file: &TreeFile) -> Result<OutputWrite, StoreError> {
+        use OutputWrite::{Refused, Unchanged, Written};
         const CHANGED: &str = "it changed since the run was asked for";
         const THERE: &str = "it was not there when the run was asked for";
         if !self.declared.iter().any(|glob| glob.matches(path.as_str())) {
-            return Err(UNDECLARED.into());
+            return Ok(Refused(UNDECLARED));
         }
         if let Some(why) = never_comes_back(path.as_str()) {
-            return Err(why.into());
+            return Ok(Refused(why));
         }
-        let now = read_file(&self.open, path.as_str()).map_err(|error| error.to_string())??;
         let place = self.project.join(path.as_str());
-        let Some((now, _)) = now else {
-            let bytes = self.bytes(path, file)?;
-            make_folder_beneath(&self.open, path.as_str()).map_err(|error| match error {
-                Errno::LOOP => "a link or a file is in the way of its folder".to_owned(),
-                other => other.to_string(),
-            })?;
-            return match write_new(&place, &bytes, file.mode.bits()) {
-                Ok(()) => Ok(true),
-                Err(error) if error.kind() == ErrorKind::AlreadyExists => Err(THERE.into()),
-                Err(error) => Err(error.to_string()),
-            };
+        let bytes = bytes_of(self.store, path, file)?;
+        if let Some(why) = never_travels_for_bytes(&bytes) {
+            return Ok(Refused(why));
+        }
+        let now = || read_file(&self.open, path.as_str()).at(&place);
+        let why_not = match now()? {
+            Err(why) => return Ok(Refused(why)),
+            Ok(None) => {
+                match make_folder_beneath(&self.open, path.as_str()) {
+                    Err(Errno::LOOP) => {
+                        return Ok(Refused("a link or a file is in the way of its folder"));
+                    }
+                    made => made.at(&place)?,
+                };
+                match write_new(&place, &bytes, file.mode.bits()) {
+                    Ok(()) => return Ok(Written),
+                    Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+                    Err(error) => return Err(error).at(&place),
+                }
+                THERE
+            }
+            Ok(Some((now, _))) => {
+                let digest = Digest::of(&now);
+                let before = self.at_request.files().get(path);
+                if digest != file.sha256
+                    && before.is_some_and(|before| before.sha256 == digest)
+                    && replace_if(&place, &now, &bytes).at(&place)?
+                {
+                    return Ok(Written);
+                }
+                if before.is_some() { CHANGED } else { THERE }
+            }
         };
-        let digest = Digest::of(&now);
-        if digest == file.sha256 {
-            return Ok(false);
-        }
-        match self.at_request.files().get(path) {
-            None => return Err(THERE.into()),
-            Some(before) if before.sha256 != digest => return Err(CHANGED.into()),
-            Some(_) => {}
-        }
-        let bytes = self.bytes(path, file)?;
-        match replace_if(&place, &now, &bytes) {
-            Ok(true) => Ok(true),
-            Ok(false) => Err(CHANGED.into()),
-            Err(error) => Err(error.to_string()),
-        }
-    }
-
-    fn bytes(&self, path: &RelPath, file: &TreeFile) -> Result<Vec<u8>, String> {
-        let bytes = bytes_of(self.store, path, file).map_err(|error| error.to_string())?;
-        never_travels_for_bytes(&bytes).map_or(Ok(bytes), |why| Err(why.to_owned()))
+        // It may be what another process wrote that fetches the same outputs.
+        Ok(match now()? {
+            Ok(Some((now, _))) if now == bytes => Unchanged,
+            Err(why) => Refused(why),
+            _ => Refused(why_not),
+        })
     }
 }

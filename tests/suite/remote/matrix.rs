@@ -8,7 +8,9 @@ use super::node::Pair;
 use super::request::{SignedAsk, push, run_id};
 use super::runs::with_thread;
 use crate::async_runs::id_of;
-use crate::threads::hand_over;
+use crate::hooks::hook;
+use crate::thread_table::results;
+use crate::threads::{call, directive, hand_over, provider};
 use crate::world::items::tool_sh;
 use crate::world::{End, Said};
 
@@ -123,6 +125,37 @@ fn h04_the_cells_of_a_node_through_the_tool() {
         let said: Said = pair.caller.rye(&args);
         assert_eq!(said.code(), code, "{said:?}");
     }
+}
+
+#[test]
+fn a_node_begins_no_thread_that_the_limits_of_one_here_would_not_hold() {
+    let pair = pair();
+    let asked = json!({"item_id": "directive:acme/go", "target": "remote:gpu"});
+    let turns = json!([call("rye_core_remote_remote", &asked), hand_over()]);
+    pair.caller.signed_home(".ai/tools/acme/script.yaml", &provider(&turns));
+    let may = "<execute><tool>rye.core.remote.*</tool><directive>acme.*</directive></execute>";
+    pair.caller.signed(".ai/directives/acme/go.md", &directive("go", "turns=\"9\"", may));
+    let id = id_of(&pair.caller.json(&["run", "directive:acme/go", "--thread", "fork"]).ok());
+    let said = results(&pair.caller, &id);
+    assert_eq!(said[0]["detail"]["code"], "thread.outside", "{said:?}");
+    assert_eq!(runs(&pair), 0);
+}
+
+#[test]
+fn a_hook_that_judges_results_sees_each_before_it_is_kept() {
+    let pair = pair();
+    let after = "phases: [after_execution]\nreplaces: true\n";
+    hook(
+        &pair.caller,
+        "hides",
+        after,
+        "echo '{\"allow\": true, \"replace\": {\"content\": \"hidden\"}}'",
+    );
+    pair.run(TOOL, &["--async"]).fails(4, "hook.denied");
+    let told = pair.run(TOOL, &[]).ok();
+    assert_eq!(told["data"], "hidden", "{told}");
+    let kept = pair.caller.json(&["thread", "wait", &id_of(&told)]).ok();
+    assert_eq!(kept["data"], "hidden", "{kept}");
 }
 
 #[test]
