@@ -26,6 +26,7 @@ mod fixtures;
 mod ledger;
 #[cfg(test)]
 mod ledger_tests;
+mod pool;
 mod process_id;
 mod questions;
 mod queue;
@@ -47,6 +48,7 @@ pub(crate) use db::{Registry, moved_aside};
 pub(crate) use env_digests::EnvDigests;
 pub(crate) use error::{CODES, PENDING_DECIDED, PENDING_DRIFTED, REGISTRY_NEWER, RegistryError};
 pub(crate) use ledger::{Amounts, Breach, NewThread, leave_thread};
+pub(crate) use pool::{PooledRegistry, RegistryPool};
 pub(crate) use process_id::process_is_alone;
 pub(crate) use questions::{AfterDecision, decide};
 pub(crate) use queue::{Admission, DetachedEnd, NewDetached};

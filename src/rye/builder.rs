@@ -12,6 +12,7 @@ use crate::diagnostic::Failure;
 use crate::exec_protocol::Observers;
 use crate::host::{Host, Os, Vars};
 use crate::id::{BundleName, Space};
+use crate::registry::RegistryPool;
 use crate::sandbox::{Confined, keep_below};
 use crate::search::SearchIndex;
 use crate::space::{Consent, FileTypes, ProjectIdentity, Root, Spaces, Where};
@@ -145,6 +146,7 @@ impl RyeBuilder {
             search_index: self.search_index,
             thread_tools: self.thread_tools,
             modes: self.modes,
+            registries: RegistryPool::default(),
             suggested: AtomicUsize::default(),
         }
     }

@@ -11,6 +11,7 @@ use crate::diagnostic::Failure;
 use crate::exec_protocol::Observers;
 use crate::host::Host;
 use crate::id::Space;
+use crate::registry::RegistryPool;
 use crate::search::SearchIndex;
 use crate::space::{FileTypes, Spaces, Where};
 use crate::thread::ThreadTool;
@@ -53,6 +54,8 @@ pub struct Rye {
     pub(crate) observers: Observers,
     /// The index by which items are found, kept between searches.
     pub(super) search_index: Arc<SearchIndex>,
+    /// Connections to the registry of its user space.
+    pub(crate) registries: RegistryPool,
     /// How often names near to one that was not found were looked for.
     pub(super) suggested: AtomicUsize,
     /// Tools of the program for models of threads.

@@ -65,7 +65,7 @@ use crate::base::bytes::{Bounded, read_plain};
 use crate::base::limits::THREAD_RECORD_BYTES;
 use crate::diagnostic::Failure;
 use crate::id::{Fingerprint, Space};
-use crate::registry::{REGISTRY_NEWER, Registry, RunState, ThreadRow};
+use crate::registry::{PooledRegistry, REGISTRY_NEWER, RunState, ThreadRow};
 use crate::rye::Rye;
 use crate::thread::{
     CheckedFiles, CheckedRecord, RecordFinding, ThreadError, ThreadId, check_files, check_record,
@@ -100,6 +100,11 @@ pub(crate) struct Threads<'a> {
 }
 
 impl<'a> Threads<'a> {
+    fn registry(self) -> Result<Option<PooledRegistry<'a>>, Failure> {
+        let Some(user) = self.rye.spaces().get(Space::User) else { return Ok(None) };
+        Ok(self.rye.registries.find(user.base())?)
+    }
+
     pub(crate) fn new(rye: &'a Rye) -> Self {
         Self { rye }
     }
@@ -146,11 +151,6 @@ impl Threads<'_> {
                 return Err(ThreadError::RecordInvalid { id, finding }.into());
             }
         }
-    }
-
-    fn registry(self) -> Result<Option<Registry>, Failure> {
-        let Some(user) = self.rye.spaces().get(Space::User) else { return Ok(None) };
-        Ok(Registry::find(user.base())?)
     }
 
     fn row(self, id: &ThreadId) -> Result<Result<ThreadRow, Vec<String>>, Failure> {
