@@ -8,9 +8,8 @@ use axum::extract::{RawQuery, State};
 use axum::response::Response;
 use serde_json::{Map, Value, json};
 use tokio::sync::watch;
-use tokio::task::spawn_blocking;
 
-use super::asked::{Asked, Refused, Segment, respond, respond_json, with_kind};
+use super::asked::{Asked, Segment, beside, json as answer, with_kind};
 use super::execute::{RunOver, RunningRun};
 use super::server::Node;
 use crate::base::sync::unpoisoned;
@@ -61,7 +60,7 @@ fn for_caller(id: &str, known: &KnownRun) -> Map<String, Value> {
 ///
 /// # Errors
 /// `remote.not_found`, also for the run of another caller.
-pub(super) fn own(node: &Node, asked: &Asked, id: &str) -> Result<Served, Refused> {
+pub(super) fn own(node: &Node, asked: &Asked, id: &str) -> Result<Served, Failure> {
     let key = asked.caller.key.fingerprint().to_string();
     let served = ServedRuns::new(&mut node.registry()).find(id)?;
     let own = served.filter(|served| served.caller == key);
@@ -72,16 +71,15 @@ pub(super) fn own(node: &Node, asked: &Asked, id: &str) -> Result<Served, Refuse
 pub(super) async fn list(
     State(node): State<Arc<Node>>,
     Extension(asked): Extension<Asked>,
-) -> Response {
-    let here = Arc::clone(&node);
-    let listed = spawn_blocking(move || -> Result<Value, Refused> {
+) -> Result<Response, Failure> {
+    let listed = beside(move || {
         let key = asked.caller.key.fingerprint().to_string();
-        let ids = ServedRuns::new(&mut here.registry()).ids_of(&key, LISTED)?;
-        let threads = Threads::new(&here.rye);
+        let ids = ServedRuns::new(&mut node.registry()).ids_of(&key, LISTED)?;
+        let threads = Threads::new(&node.rye);
         let told = |id: &String| Some(for_caller(id, &threads.newest(id).ok()?));
         Ok(json!({"threads": ids.iter().filter_map(told).collect::<Vec<_>>()}))
     });
-    respond_json(&node, listed.await)
+    Ok(answer(&listed.await?))
 }
 
 /// `GET /threads/{id}`
@@ -90,17 +88,14 @@ pub(super) async fn show(
     Segment(id): Segment,
     RawQuery(query): RawQuery,
     Extension(asked): Extension<Asked>,
-) -> Response {
-    let told = async {
-        own(&node, &asked, &id)?;
-        let wait = parameter(query.as_deref(), "wait").unwrap_or("0");
-        let wait = wait.parse().ok().filter(|wait| *wait <= HELD_BACK);
-        let why = "`wait` is not a number of seconds up to 60";
-        let wait = wait.ok_or_else(|| RemoteError::bad_request(why))?;
-        wait_until_over(&node, &id, None, Duration::from_secs(wait)).await?;
-        answer_of(&node, id.clone()).await
-    };
-    respond_json(&node, Ok(told.await))
+) -> Result<Response, Failure> {
+    own(&node, &asked, &id)?;
+    let wait = parameter(query.as_deref(), "wait").unwrap_or("0");
+    let wait = wait.parse().ok().filter(|wait| *wait <= HELD_BACK);
+    let why = "`wait` is not a number of seconds up to 60";
+    let wait = wait.ok_or_else(|| RemoteError::bad_request(why))?;
+    wait_until_over(&node, &id, None, Duration::from_secs(wait)).await?;
+    Ok(answer(&answer_of(&node, id).await?))
 }
 
 /// `GET /threads/{id}/record`
@@ -108,13 +103,12 @@ pub(super) async fn record(
     State(node): State<Arc<Node>>,
     Segment(id): Segment,
     Extension(asked): Extension<Asked>,
-) -> Response {
-    let here = Arc::clone(&node);
-    let read = spawn_blocking(move || -> Result<Vec<u8>, Refused> {
-        own(&here, &asked, &id)?;
-        Ok(Threads::new(&here.rye).show(&id)?.1)
+) -> Result<Response, Failure> {
+    let read = beside(move || {
+        own(&node, &asked, &id)?;
+        Ok(Threads::new(&node.rye).show(&id)?.1)
     });
-    respond(&node, read.await.map(|read| read.map(|it| with_kind("application/x-ndjson", it))))
+    Ok(with_kind("application/x-ndjson", read.await?))
 }
 
 /// `POST /threads/{id}/cancel`
@@ -122,44 +116,38 @@ pub(super) async fn cancel(
     State(node): State<Arc<Node>>,
     Segment(id): Segment,
     Extension(asked): Extension<Asked>,
-) -> Response {
-    let told = async {
-        own(&node, &asked, &id)?;
-        let here = {
-            let mut running = unpoisoned(node.running.lock());
-            let ends_here = |run: &RunningRun| !run.is_thread || !run.over.borrow().has_begun;
-            if running.get(&id).is_some_and(ends_here) { running.remove(&id) } else { None }
-        };
-        match here {
-            Some(run) => {
-                let over = run.over.clone();
-                run.cancel(&node);
-                wait_until_over(&node, &id, Some(over), Duration::from_secs(HELD_BACK)).await?;
-            }
-            None => {
-                let (node, id) = (Arc::clone(&node), id.clone());
-                let cancelled = spawn_blocking(move || {
-                    let threads = Threads::new(&node.rye);
-                    let until = Instant::now() + Duration::from_secs(HELD_BACK);
-                    // A thread has begun, and registers itself soon.
-                    while node.has_to_run(&id)
-                        && threads.run(&id).is_err()
-                        && Instant::now() < until
-                    {
-                        std::thread::sleep(LOOK);
-                    }
-                    // A caller whose line broke asks once more.
-                    match threads.newest(&id)?.is_over() {
-                        true => Ok(()),
-                        false => threads.cancel(&id).map(drop),
-                    }
-                });
-                cancelled.await.map_err(|_| Refused::bug())??;
-            }
-        }
-        answer_of(&node, id.clone()).await
+) -> Result<Response, Failure> {
+    own(&node, &asked, &id)?;
+    let here = {
+        let mut running = unpoisoned(node.running.lock());
+        let ends_here = |run: &RunningRun| !run.is_thread || !run.over.borrow().has_begun;
+        if running.get(&id).is_some_and(ends_here) { running.remove(&id) } else { None }
     };
-    respond_json(&node, Ok(told.await))
+    match here {
+        Some(run) => {
+            let over = run.over.clone();
+            run.cancel(&node);
+            wait_until_over(&node, &id, Some(over), Duration::from_secs(HELD_BACK)).await?;
+        }
+        None => {
+            let (node, id) = (Arc::clone(&node), id.clone());
+            let cancelled = beside(move || {
+                let threads = Threads::new(&node.rye);
+                let until = Instant::now() + Duration::from_secs(HELD_BACK);
+                // A thread has begun, and registers itself soon.
+                while node.has_to_run(&id) && threads.run(&id).is_err() && Instant::now() < until {
+                    std::thread::sleep(LOOK);
+                }
+                // A caller whose line broke asks once more.
+                match threads.newest(&id)?.is_over() {
+                    true => Ok(()),
+                    false => threads.cancel(&id).map(drop),
+                }
+            });
+            cancelled.await?;
+        }
+    }
+    Ok(answer(&answer_of(&node, id).await?))
 }
 
 /// Waits until this process has no more to do for a run, at most for `time`: one with a process of
@@ -183,7 +171,7 @@ pub(super) async fn wait_until_over(
     id: &str,
     over: Option<watch::Receiver<RunOver>>,
     time: Duration,
-) -> Result<(), Refused> {
+) -> Result<(), Failure> {
     let until = Instant::now() + time;
     let known = || unpoisoned(node.running.lock()).get(id).map(|run| run.over.clone());
     if let Some(over) = over.or_else(known) {
@@ -196,10 +184,8 @@ pub(super) async fn wait_until_over(
         let (here, name) = (Arc::clone(node), id.to_owned());
         let newest = node.registry().version()?;
         if version.replace(newest) != Some(newest) {
-            let open = spawn_blocking(move || {
-                Threads::new(&here.rye).newest(&name).map(|it| it.is_open())
-            });
-            if !open.await.map_err(|_| Refused::bug())?? {
+            let open = beside(move || Ok(Threads::new(&here.rye).newest(&name)?.is_open()));
+            if !open.await? {
                 break;
             }
         }
@@ -209,9 +195,9 @@ pub(super) async fn wait_until_over(
 }
 
 /// A run with its report once it is over or waits, and what came of it.
-pub(super) async fn answer_of(node: &Arc<Node>, id: String) -> Result<Value, Refused> {
+pub(super) async fn answer_of(node: &Arc<Node>, id: String) -> Result<Value, Failure> {
     let here = Arc::clone(node);
-    let told = spawn_blocking(move || -> Result<Value, Refused> {
+    let told = beside(move || {
         let threads = Threads::new(&here.rye);
         let is_here = here.has_to_run(&id);
         let known = match threads.newest(&id) {
@@ -239,7 +225,7 @@ pub(super) async fn answer_of(node: &Arc<Node>, id: String) -> Result<Value, Ref
         told["report"] = report;
         Ok(told)
     });
-    told.await.map_err(|_| Refused::bug())?
+    told.await
 }
 
 fn failed(failure: &Failure, known: &KnownRun) -> Value {

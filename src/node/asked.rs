@@ -1,36 +1,37 @@
 //! Who asks: the one place where a request is let in.
 
 use std::sync::Arc;
+use std::time::Duration;
 
+use axum::Extension;
 use axum::body::Body;
 use axum::extract::{FromRequestParts, Path, Request, State};
 use axum::http::header::{CONTENT_TYPE, HOST, HeaderName, HeaderValue, RETRY_AFTER};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode};
 use axum::middleware::Next;
-use axum::response::Response;
+use axum::response::{IntoResponse, Response};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use http_body_util::{BodyExt, Collected};
 use serde_json::Value;
 use tokio::sync::OwnedSemaphorePermit;
+use tokio::task::spawn_blocking;
 
 use super::bodies::read_body;
 use super::server::Node;
 use crate::base::Digest;
 use crate::base::sync::unpoisoned;
-use crate::diagnostic::{Diagnose, Diagnostic, Failure};
-use crate::plan::MatrixError;
-use crate::registry::RegistryError;
+use crate::diagnostic::{Code, ExitStatus, Failure};
 use crate::remote::{
-    KEY_HEADER, REMOTE_BAD_REQUEST, REMOTE_BUSY, REMOTE_NOT_FOUND, REMOTE_TOO_LARGE, RemoteError,
+    KEY_HEADER, REMOTE_BAD_SIGNATURE, REMOTE_BODY_DIFFERS, REMOTE_BUSY, REMOTE_CLOCK,
+    REMOTE_MISSING_OBJECTS, REMOTE_MISSING_SECRET, REMOTE_OUT_OF_SCOPE, REMOTE_REPLAYED,
+    REMOTE_TOO_LARGE, REMOTE_UNKNOWN_KEY, REMOTE_WRONG_NODE, RemoteError,
 };
 use crate::report::error_json;
 use crate::signature::{
     HttpSignature, MessageFault, RequestHead, SignedRequest, sign_answer, verify_request,
 };
-use crate::store::StoreError;
-use crate::thread::THREAD_NOT_FOUND;
 use crate::trust::NodeCaller;
 use crate::verify::PublicKey;
 
@@ -52,12 +53,12 @@ pub(super) struct Asked {
 pub(super) struct Segment(pub(super) String);
 
 impl FromRequestParts<Arc<Node>> for Segment {
-    type Rejection = Response;
+    type Rejection = Failure;
 
-    async fn from_request_parts(parts: &mut Parts, node: &Arc<Node>) -> Result<Self, Response> {
+    async fn from_request_parts(parts: &mut Parts, node: &Arc<Node>) -> Result<Self, Failure> {
         let read = Path::from_request_parts(parts, node).await;
         let why = "its path is not UTF-8";
-        read.map(|Path(name)| Self(name)).map_err(|_| refused(node, &RemoteError::bad_request(why)))
+        Ok(read.map(|Path(name)| Self(name)).map_err(|_| RemoteError::bad_request(why))?)
     }
 }
 
@@ -65,54 +66,14 @@ impl FromRequestParts<Arc<Node>> for Segment {
 #[derive(Clone)]
 pub(super) struct SignsItself;
 
-/// Why a request came to nothing.
-pub(super) enum Refused {
-    Remote(Box<RemoteError>),
-    Other(Failure),
-}
-
-impl From<RemoteError> for Refused {
-    fn from(error: RemoteError) -> Self {
-        Self::Remote(Box::new(error))
+impl IntoResponse for Failure {
+    /// An answer without a body, which [`let_in`] draws.
+    fn into_response(self) -> Response {
+        (status_of(self.reason()), Extension(self)).into_response()
     }
 }
 
-macro_rules! refused_by {
-    ($($error:ty),+) => {$(
-        impl From<$error> for Refused {
-            fn from(error: $error) -> Self {
-                Self::Other(error.into())
-            }
-        }
-    )+};
-}
-
-refused_by!(Failure, MatrixError, RegistryError, StoreError);
-
-impl Refused {
-    /// A panic of ours took the answer away.
-    pub(super) fn bug() -> Self {
-        RemoteError::Busy { why: "has met a bug in rye" }.into()
-    }
-
-    /// Returns true if what it asks for is not here.
-    pub(super) fn is_not_found(&self) -> bool {
-        let code = match self {
-            Self::Remote(error) => error.code(),
-            Self::Other(failure) => failure.reason(),
-        };
-        [REMOTE_NOT_FOUND, THREAD_NOT_FOUND].contains(&code)
-    }
-
-    pub(super) fn respond(&self, node: &Node) -> Response {
-        match self {
-            Self::Remote(error) => refused(node, error),
-            Self::Other(failure) => failed(node, failure),
-        }
-    }
-}
-
-/// Lets a request in, or refuses it; signs the answer.
+/// Lets a request in, or refuses it; draws a failure, and signs the answer.
 pub(super) async fn let_in(
     State(node): State<Arc<Node>>,
     request: Request,
@@ -120,14 +81,15 @@ pub(super) async fn let_in(
 ) -> Response {
     node.metrics.asked();
     if OPEN.contains(&request.uri().path()) {
-        return next.run(request).await;
+        return drawn(&node, next.run(request).await);
     }
     let headers = pairs(request.headers());
     let signature = HttpSignature::of(&headers.iter().map(borrowed).collect::<Vec<_>>()).ok();
     let answer = match asked(&node, request, &headers).await {
         Ok(request) => next.run(request).await,
-        Err(refusal) => refused(&node, &refusal),
+        Err(refusal) => Failure::from(refusal).into_response(),
     };
+    let answer = drawn(&node, answer);
     match signature {
         Some(signature) if answer.extensions().get::<SignsItself>().is_none() => {
             signed(&node, answer, &signature).await
@@ -245,79 +207,57 @@ pub(super) fn with_kind(kind: &'static str, body: impl Into<Body>) -> Response {
     answer
 }
 
-/// The answer of work that was done beside, or its refusal.
-pub(super) fn respond(
-    node: &Node,
-    done: Result<Result<Response, Refused>, tokio::task::JoinError>,
-) -> Response {
-    let done = done.unwrap_or_else(|_| Err(Refused::bug()));
-    done.unwrap_or_else(|refused| refused.respond(node))
-}
-
-/// As [`respond`], with JSON.
-pub(super) fn respond_json(
-    node: &Node,
-    done: Result<Result<Value, Refused>, tokio::task::JoinError>,
-) -> Response {
-    respond(node, done.map(|told| told.map(|told| json(StatusCode::OK, &told))))
+/// Work in a thread that may block.
+///
+/// # Errors
+/// Those of the work; `remote.bad_answer` if it panics.
+pub(super) async fn beside<R: Send + 'static>(
+    work: impl FnOnce() -> Result<R, Failure> + Send + 'static,
+) -> Result<R, Failure> {
+    spawn_blocking(work).await.unwrap_or_else(|_| Err(RemoteError::Bug.into()))
 }
 
 /// An answer that is JSON.
-pub(super) fn json(status: StatusCode, value: &Value) -> Response {
-    let mut answer = with_kind("application/json", value.to_string());
-    *answer.status_mut() = status;
-    answer
-}
-
-/// The structured error of core 7.12.
-pub(super) fn refused(node: &Node, refusal: &RemoteError) -> Response {
-    node.metrics.refused(refusal.code());
-    let told = error_json(&Diagnostic::from(refusal), None, &[], std::time::Duration::ZERO, None);
-    let mut answer = json(status_of(refusal), &told);
-    if refusal.code() == REMOTE_BUSY {
-        answer.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
-    }
-    answer
+pub(super) fn json(value: &Value) -> Response {
+    with_kind("application/json", value.to_string())
 }
 
 /// The exit status of failures of the file system.
-const IO_STATUS: u8 = 6;
+const IO_STATUS: u8 = ExitStatus::CannotRun as u8;
 
-/// As [`refused`], for a failure of another layer.
-fn failed(node: &Node, failure: &Failure) -> Response {
+/// Counts the failure of an answer, and draws it: the structured error of core 7.12.
+fn drawn(node: &Node, mut answer: Response) -> Response {
+    let Some(failure) = answer.extensions_mut().remove::<Failure>() else { return answer };
     let mut diagnostic = failure.diagnostic();
-    node.metrics.refused(diagnostic.code);
-    if diagnostic.code.exit_status() == IO_STATUS {
+    let code = diagnostic.code;
+    node.metrics.refused(code);
+    if code.exit_status() == IO_STATUS {
         // Its paths are the operator's to know.
         (node.setup.note)(&diagnostic.message);
         diagnostic.message = "the node cannot use its own files".into();
         diagnostic.help = Some("tell its operator; what `rye serve` says names them".into());
     }
-    let status = match diagnostic.code.exit_status() {
-        2 | 4 | 5 => StatusCode::BAD_REQUEST,
-        3 => StatusCode::NOT_FOUND,
-        _ => StatusCode::INTERNAL_SERVER_ERROR,
-    };
-    json(status, &error_json(&diagnostic, None, &[], std::time::Duration::ZERO, None))
+    let status = answer.status();
+    let mut answer = json(&error_json(&diagnostic, None, &[], Duration::ZERO, None));
+    *answer.status_mut() = status;
+    if code == REMOTE_BUSY {
+        answer.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
+    }
+    answer
 }
 
-fn status_of(refusal: &RemoteError) -> StatusCode {
-    match refusal {
-        RemoteError::BadSignature { .. }
-        | RemoteError::Clock { .. }
-        | RemoteError::UnknownKey { .. }
-        | RemoteError::BodyDiffers
-        | RemoteError::Replayed
-        | RemoteError::WrongNode { .. } => StatusCode::UNAUTHORIZED,
-        RemoteError::OutOfScope { .. } => StatusCode::FORBIDDEN,
-        RemoteError::NotFound { .. } => StatusCode::NOT_FOUND,
-        RemoteError::MissingObjects { .. } | RemoteError::MissingSecret { .. } => {
-            StatusCode::CONFLICT
-        }
-        RemoteError::NoSuchMethod { .. } => StatusCode::METHOD_NOT_ALLOWED,
-        other if other.code() == REMOTE_BUSY => StatusCode::SERVICE_UNAVAILABLE,
-        other if other.code() == REMOTE_TOO_LARGE => StatusCode::PAYLOAD_TOO_LARGE,
-        other if other.code() == REMOTE_BAD_REQUEST => StatusCode::BAD_REQUEST,
-        _ => StatusCode::INTERNAL_SERVER_ERROR,
+fn status_of(code: Code) -> StatusCode {
+    match code {
+        REMOTE_BAD_SIGNATURE | REMOTE_BODY_DIFFERS | REMOTE_CLOCK | REMOTE_REPLAYED
+        | REMOTE_UNKNOWN_KEY | REMOTE_WRONG_NODE => StatusCode::UNAUTHORIZED,
+        REMOTE_OUT_OF_SCOPE => StatusCode::FORBIDDEN,
+        REMOTE_MISSING_OBJECTS | REMOTE_MISSING_SECRET => StatusCode::CONFLICT,
+        REMOTE_TOO_LARGE => StatusCode::PAYLOAD_TOO_LARGE,
+        REMOTE_BUSY => StatusCode::SERVICE_UNAVAILABLE,
+        other => match other.exit_status() {
+            2 | 4 | 5 => StatusCode::BAD_REQUEST,
+            3 => StatusCode::NOT_FOUND,
+            _ => StatusCode::INTERNAL_SERVER_ERROR,
+        },
     }
 }

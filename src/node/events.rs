@@ -23,9 +23,10 @@ use tokio::sync::mpsc::{self, Receiver, Sender};
 use tokio::task::spawn_blocking;
 
 use super::answers::{LOOK, own, parameter};
-use super::asked::{Asked, Refused, Segment, SignsItself, with_kind};
+use super::asked::{Asked, Segment, SignsItself, with_kind};
 use super::server::Node;
 use crate::base::Digesting;
+use crate::diagnostic::Failure;
 use crate::remote::{END_EVENT, RemoteError, tell_event};
 use crate::runs::{TailEnd, Threads};
 use crate::signature::HttpSignature;
@@ -56,10 +57,8 @@ pub(super) async fn events(
     Segment(id): Segment,
     RawQuery(query): RawQuery,
     Extension(asked): Extension<Asked>,
-) -> Response {
-    if let Err(refused) = own(&node, &asked, &id) {
-        return refused.respond(&node);
-    }
+) -> Result<Response, Failure> {
+    own(&node, &asked, &id)?;
     // Not in a header, which no signature covers.
     let after = parameter(query.as_deref(), "after").filter(|after| !after.is_empty());
     let after = match after.map(Position::parse) {
@@ -67,12 +66,12 @@ pub(super) async fn events(
         Some(Some(after)) => after,
         Some(None) => {
             let why = "`after` is not the id of an event";
-            return Refused::from(RemoteError::bad_request(why)).respond(&node);
+            return Err(RemoteError::bad_request(why).into());
         }
     };
     let Ok(place) = Arc::clone(&node.streams).try_acquire_owned() else {
         let why = "tells of as many runs as it may already";
-        return Refused::from(RemoteError::Busy { why }).respond(&node);
+        return Err(RemoteError::Busy { why }.into());
     };
     let (say, said) = mpsc::channel(WAITING);
     let request = asked.signature;
@@ -92,7 +91,7 @@ pub(super) async fn events(
     let mut answer = with_kind("text/event-stream", Body::new(Pieces(said)));
     answer.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     answer.extensions_mut().insert(SignsItself);
-    answer
+    Ok(answer)
 }
 
 /// The pieces of a body, as they come.

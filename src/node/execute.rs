@@ -10,15 +10,14 @@ use axum::Extension;
 use axum::extract::State;
 use axum::response::Response;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use tokio::sync::watch;
-use tokio::task::spawn_blocking;
 
 use super::answers::{answer_of, created, wait_until_over_here};
-use super::asked::{Asked, Refused, respond_json};
+use super::asked::{Asked, beside, json};
 use super::server::Node;
 use crate::base::Digest;
 use crate::base::sync::unpoisoned;
+use crate::diagnostic::Failure;
 use crate::host::{PoolError, Ticket};
 use crate::id::{Kind, Ref};
 use crate::plan::{RunMode, Target, Thread};
@@ -29,7 +28,7 @@ use crate::rye::{Failed, Origin, Request, ThreadOptions, moment};
 use crate::store::kinds::{Snapshot, load};
 use crate::store::manifest::TreeManifest;
 use crate::store::{ObjectStore, StoreError};
-use crate::thread::ThreadError;
+use crate::thread::{THREAD_NOT_FOUND, ThreadError};
 use crate::trace::Quiet;
 use crate::trust::NodeCaller;
 
@@ -101,26 +100,21 @@ pub(super) struct RunOver {
 pub(super) async fn execute(
     State(node): State<Arc<Node>>,
     Extension(asked): Extension<Asked>,
-) -> Response {
-    let told = run(&node, &asked).await;
-    respond_json(&node, Ok(told))
-}
-
-async fn run(node: &Arc<Node>, asked: &Asked) -> Result<Value, Refused> {
+) -> Result<Response, Failure> {
     let request = ExecuteRequest::read(&asked.body)?;
     let item = request
         .item_id
         .parse::<Ref>()
         .map_err(|error| RemoteError::bad_request(format!("`item_id`: {error}")))?;
-    may_run(node, asked, &request, &item)?;
+    may_run(&node, &asked, &request, &item)?;
     let id = request.run.clone();
-    if let Some(over) = begin(node, asked, request, item).await? {
+    if let Some(over) = begin(&node, &asked, request, item).await? {
         wait_until_over_here(over, HELD_BACK).await;
     }
-    match answer_of(node, id.clone()).await {
+    match answer_of(&node, id.clone()).await {
         // Another request for it was let in a moment ago.
-        Err(refused) if refused.is_not_found() => Ok(created(&id)),
-        answer => answer,
+        Err(failure) if failure.reason() == THREAD_NOT_FOUND => Ok(json(&created(&id))),
+        answer => Ok(json(&answer?)),
     }
 }
 
@@ -130,7 +124,7 @@ fn may_run(
     asked: &Asked,
     request: &ExecuteRequest,
     item: &Ref,
-) -> Result<(), Refused> {
+) -> Result<(), Failure> {
     let out_of_scope = |what: String| RemoteError::OutOfScope {
         owner: asked.caller.owner.clone(),
         key: asked.caller.key.fingerprint(),
@@ -171,10 +165,10 @@ async fn begin(
     asked: &Asked,
     request: ExecuteRequest,
     item: Ref,
-) -> Result<Option<watch::Receiver<RunOver>>, Refused> {
+) -> Result<Option<watch::Receiver<RunOver>>, Failure> {
     let (here, caller, id) = (Arc::clone(node), Arc::clone(&asked.caller), request.run.clone());
-    let prepared = spawn_blocking(move || prepare(&here, &caller, request, item)).await;
-    let Some(run) = prepared.map_err(|_| Refused::bug())?? else {
+    let prepared = beside(move || prepare(&here, &caller, request, item)).await?;
+    let Some(run) = prepared else {
         return Ok(unpoisoned(node.running.lock()).get(&id).map(|run| run.over.clone()));
     };
     let is_thread = run.request.thread == "fork";
@@ -225,7 +219,7 @@ fn prepare(
     caller: &Arc<NodeCaller>,
     request: ExecuteRequest,
     item: Ref,
-) -> Result<Option<PreparedRun>, Refused> {
+) -> Result<Option<PreparedRun>, Failure> {
     let tree = request.snapshot.map(|snapshot| tree_of(node, snapshot)).transpose()?;
     let receipt = request.receipt && item.kind == Kind::Tool;
     let receipt =
@@ -266,7 +260,7 @@ fn registers_itself(request: &ExecuteRequest, item: &Ref) -> bool {
 }
 
 /// The files of a snapshot, all of which are there.
-fn tree_of(node: &Node, snapshot: Digest) -> Result<TreeManifest, Refused> {
+fn tree_of(node: &Node, snapshot: Digest) -> Result<TreeManifest, Failure> {
     let missing = |missing| Err(RemoteError::MissingObjects { missing }.into());
     let read = load::<Snapshot>(&node.store, snapshot)
         .and_then(|snapshot| load::<TreeManifest>(&node.store, snapshot.manifest));
@@ -288,7 +282,7 @@ fn blobs_of(tree: &TreeManifest) -> Vec<Digest> {
 
 impl PreparedRun {
     /// Keeps the files of its snapshot until the run is over.
-    fn hold_files(&self, node: &Node) -> Result<(), Refused> {
+    fn hold_files(&self, node: &Node) -> Result<(), Failure> {
         let (Some(snapshot), Some(tree)) = (self.request.snapshot, &self.tree) else {
             return Ok(());
         };
@@ -342,10 +336,7 @@ impl PreparedRun {
         let asked = &self.request;
         let request = Request {
             params: asked.parameters.clone(),
-            thread: asked
-                .thread
-                .parse()
-                .map_err(|error| failed(crate::diagnostic::Failure::from(error)))?,
+            thread: asked.thread.parse().map_err(|error| failed(Failure::from(error)))?,
             detached: asked.detached,
             timeout: asked.timeout_ms.map(Duration::from_millis),
             receipt: self.receipt.clone(),

@@ -14,13 +14,13 @@ use axum::http::HeaderMap;
 use axum::http::header::{AUTHORIZATION, HeaderValue};
 use axum::response::Response;
 
-use super::asked::{Refused, with_kind};
+use super::asked::with_kind;
 use super::server::Node;
 use crate::base::Digest;
 use crate::base::bytes::write_atomic;
 use crate::base::random;
 use crate::base::sync::unpoisoned;
-use crate::diagnostic::Code;
+use crate::diagnostic::{Code, Failure};
 use crate::remote::RemoteError;
 use crate::trust::NodeCaller;
 
@@ -94,13 +94,16 @@ impl Metrics {
 }
 
 /// `GET /metrics`
-pub(super) async fn metrics(State(node): State<Arc<Node>>, headers: HeaderMap) -> Response {
+pub(super) async fn metrics(
+    State(node): State<Arc<Node>>,
+    headers: HeaderMap,
+) -> Result<Response, Failure> {
     let shown = headers.get(AUTHORIZATION).map(HeaderValue::as_bytes);
     // Digests are compared, so the time of the comparison says nothing about the token.
     if shown.map(Digest::of) != Some(node.metrics.token) {
         let why = "it needs the bearer token in `.ai/state/node/metrics.token`".into();
-        return Refused::from(RemoteError::BadSignature { why }).respond(&node);
+        return Err(RemoteError::BadSignature { why }.into());
     }
     let callers = NodeCaller::all(&node.rye.trust()).len();
-    with_kind("text/plain; version=0.0.4", node.metrics.text(callers))
+    Ok(with_kind("text/plain; version=0.0.4", node.metrics.text(callers)))
 }

@@ -6,18 +6,18 @@ use axum::Extension;
 use axum::extract::State;
 use axum::response::Response;
 use serde_json::json;
-use tokio::task::spawn_blocking;
 
-use super::asked::{Asked, Refused, Segment, respond, respond_json, with_kind};
+use super::asked::{Asked, Segment, beside, json as answer, with_kind};
 use super::server::Node;
 use crate::base::Digest;
+use crate::diagnostic::Failure;
 use crate::remote::{Digests, RemoteError};
 use crate::store::ObjectStore;
 
 /// Digests that may be asked for at once.
 const ASKED: usize = 20_000;
 
-fn may_use(asked: &Asked) -> Result<(), Refused> {
+fn may_use(asked: &Asked) -> Result<(), Failure> {
     match asked.caller.may_use_objects() {
         true => Ok(()),
         false => Err(RemoteError::OutOfScope {
@@ -29,7 +29,7 @@ fn may_use(asked: &Asked) -> Result<(), Refused> {
     }
 }
 
-fn digest(text: &str) -> Result<Digest, Refused> {
+fn digest(text: &str) -> Result<Digest, Failure> {
     Ok(text.parse().map_err(|()| RemoteError::bad_request("its path does not end in a digest"))?)
 }
 
@@ -37,17 +37,16 @@ fn digest(text: &str) -> Result<Digest, Refused> {
 pub(super) async fn has(
     State(node): State<Arc<Node>>,
     Extension(asked): Extension<Asked>,
-) -> Response {
-    let here = Arc::clone(&node);
-    let told = spawn_blocking(move || -> Result<Vec<Digest>, Refused> {
+) -> Result<Response, Failure> {
+    let told = beside(move || {
         may_use(&asked)?;
         let Digests { digests } = Digests::read(&asked.body)?;
         if digests.len() > ASKED {
             return Err(RemoteError::bad_request("it names too many digests").into());
         }
-        Ok(here.store.missing(&digests)?)
+        Ok(node.store.missing(&digests)?)
     });
-    respond_json(&node, told.await.map(|told| told.map(|missing| json!({"missing": missing}))))
+    Ok(answer(&json!({"missing": told.await?})))
 }
 
 /// `PUT /objects/{digest}`
@@ -55,13 +54,12 @@ pub(super) async fn put(
     State(node): State<Arc<Node>>,
     Segment(name): Segment,
     Extension(asked): Extension<Asked>,
-) -> Response {
-    let here = Arc::clone(&node);
-    let put = spawn_blocking(move || -> Result<u64, Refused> {
+) -> Result<Response, Failure> {
+    let put = beside(move || {
         may_use(&asked)?;
-        Ok(here.store.put(digest(&name)?, &mut &*asked.body)?)
+        Ok(node.store.put(digest(&name)?, &mut &*asked.body)?)
     });
-    respond_json(&node, put.await.map(|put| put.map(|bytes| json!({"bytes": bytes}))))
+    Ok(answer(&json!({"bytes": put.await?})))
 }
 
 /// `GET /objects/{digest}`
@@ -69,11 +67,10 @@ pub(super) async fn get(
     State(node): State<Arc<Node>>,
     Segment(name): Segment,
     Extension(asked): Extension<Asked>,
-) -> Response {
-    let here = Arc::clone(&node);
-    let got = spawn_blocking(move || -> Result<Vec<u8>, Refused> {
+) -> Result<Response, Failure> {
+    let got = beside(move || {
         may_use(&asked)?;
-        Ok(here.store.get(digest(&name)?)?)
+        Ok(node.store.get(digest(&name)?)?)
     });
-    respond(&node, got.await.map(|got| got.map(|it| with_kind("application/octet-stream", it))))
+    Ok(with_kind("application/octet-stream", got.await?))
 }

@@ -10,9 +10,10 @@ use axum::response::Response;
 use axum::routing::{get, post, put};
 use serde_json::{Value, json};
 
-use super::asked::{json as answer, let_in, refused};
+use super::asked::{json as answer, let_in};
 use super::server::Node;
 use super::{answers, events, execute, metrics, objects};
+use crate::diagnostic::Failure;
 use crate::parse::kept_json;
 use crate::remote::RemoteError;
 
@@ -40,34 +41,32 @@ pub(super) fn routes(node: &Arc<Node>) -> Router {
         .with_state(Arc::clone(node))
 }
 
-async fn health(State(node): State<Arc<Node>>) -> Response {
+async fn health(State(node): State<Arc<Node>>) -> (StatusCode, Response) {
     let (status, word) = match node.is_ending() {
         true => (StatusCode::SERVICE_UNAVAILABLE, "ending"),
         false => (StatusCode::OK, "ok"),
     };
-    answer(status, &json!({"status": word}))
+    (status, answer(&json!({"status": word})))
 }
 
 async fn identity(State(node): State<Arc<Node>>) -> Response {
-    answer(
-        StatusCode::OK,
-        &json!({
-            "node": node.fingerprint, "public_key": node.pair.public().to_pem(),
-            "version": env!("RYE_VERSION"), "now": jiff::Timestamp::now().as_second(),
-        }),
-    )
+    answer(&json!({
+        "node": node.fingerprint, "public_key": node.pair.public().to_pem(),
+        "version": env!("RYE_VERSION"), "now": jiff::Timestamp::now().as_second(),
+    }))
 }
 
 async fn openapi() -> Response {
     let mut document: Value = kept_json(OPENAPI.as_bytes()).unwrap_or_default();
     document["info"]["version"] = env!("RYE_VERSION").into();
-    answer(StatusCode::OK, &document)
+    answer(&document)
 }
 
-async fn nothing(State(node): State<Arc<Node>>, request: Request) -> Response {
-    refused(&node, &RemoteError::NotFound { what: format!("`{}`", request.uri().path()) })
+async fn nothing(request: Request) -> Failure {
+    RemoteError::NotFound { what: format!("`{}`", request.uri().path()) }.into()
 }
 
-async fn no_such_method(State(node): State<Arc<Node>>, request: Request) -> Response {
-    refused(&node, &RemoteError::NoSuchMethod { path: request.uri().path().to_owned() })
+async fn no_such_method(request: Request) -> (StatusCode, Failure) {
+    let refusal = RemoteError::NoSuchMethod { path: request.uri().path().to_owned() };
+    (StatusCode::METHOD_NOT_ALLOWED, refusal.into())
 }

@@ -77,6 +77,8 @@ pub(crate) enum RemoteError {
     OutOfScope { owner: String, key: Fingerprint, what: String },
     #[error("the node {why}")]
     Busy { why: &'static str },
+    #[error("the node has met a bug in rye")]
+    Bug,
     #[error("the request cannot be understood: {}", escape_line(.why))]
     BadRequest { why: String },
     #[error("`{}` cannot be asked so", escape_line(.path))]
@@ -103,7 +105,7 @@ impl Diagnose for RemoteError {
             Self::NotHttps { .. } => REMOTE_NOT_HTTPS,
             Self::Unreachable { .. } => REMOTE_UNREACHABLE,
             Self::KeyChanged { .. } => REMOTE_KEY_CHANGED,
-            Self::BadAnswer { .. } => REMOTE_BAD_ANSWER,
+            Self::BadAnswer { .. } | Self::Bug => REMOTE_BAD_ANSWER,
             Self::Left { of, .. } => of.reason(),
             Self::Told { code, .. } => *code,
             Self::TooLarge { .. } => REMOTE_TOO_LARGE,
@@ -171,6 +173,7 @@ impl Diagnose for RemoteError {
                 "let the node's operator name it in `rye node authorize`, `--scopes`, for `{key}`"
             ),
             Self::Busy { .. } => "ask again in a moment".into(),
+            Self::Bug => "tell its operator what was asked".into(),
             Self::BadRequest { .. } | Self::NoSuchMethod { .. } => {
                 "see the node's own description, `/openapi.json`".into()
             }
