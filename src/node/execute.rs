@@ -1,9 +1,9 @@
 //! Runs for callers: what they ask for is checked, and carried out in a folder of its own.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::sync::mpsc;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use axum::Extension;
@@ -49,8 +49,7 @@ pub(super) struct RunningRun {
     pub(super) over: watch::Receiver<RunOver>,
     /// A thread looks itself if it is asked to stop.
     pub(super) is_thread: bool,
-    /// The run, if the pool drops it before its turn comes.
-    given_back: mpsc::Receiver<Turn>,
+    turn: SharedTurn,
 }
 
 /// A run, and those who are told how far it is.
@@ -59,26 +58,15 @@ struct Turn {
     say: watch::Sender<RunOver>,
 }
 
-/// A run in the pool.
-struct HandedIn {
-    turn: Option<Turn>,
-    back: mpsc::Sender<Turn>,
-}
-
-impl Drop for HandedIn {
-    fn drop(&mut self) {
-        if let Some(turn) = self.turn.take() {
-            let _ = self.back.send(turn);
-        }
-    }
-}
+/// The turn of a run, which its thread takes to begin it, or a request to cancel it: the first.
+type SharedTurn = Arc<Mutex<Option<Turn>>>;
 
 impl RunningRun {
     /// Cancels the run; one whose turn has not come ends at once.
     pub(super) fn cancel(self, node: &Node) {
-        let Self { ticket, given_back, .. } = self;
-        drop(ticket);
-        if let Ok(Turn { run, say }) = given_back.try_recv() {
+        let turn = unpoisoned(self.turn.lock()).take();
+        drop(self.ticket);
+        if let Some(Turn { run, say }) = turn {
             let id = run.request.run.clone();
             let why = ThreadError::Cancelled { id: id.clone(), is_below: false };
             let cancelled = Failed::early(why.into(), run.item.to_string(), Duration::ZERO);
@@ -174,10 +162,11 @@ async fn begin(
     let is_thread = run.request.thread == "fork";
     let (say, over) = watch::channel(RunOver::default());
     let here = Arc::clone(node);
-    let (back, given_back) = mpsc::channel();
-    let mut handed_in = HandedIn { turn: Some(Turn { run, say }), back };
+    let turn: SharedTurn = Arc::new(Mutex::new(Some(Turn { run, say })));
+    let own = Arc::clone(&turn);
     let job = move |_: &AtomicBool| {
-        let Some(Turn { run, say }) = handed_in.turn.take() else { return };
+        let taken = unpoisoned(own.lock()).take();
+        let Some(Turn { run, say }) = taken else { return };
         say.send_modify(|over| over.has_begun = true);
         run.carry_out(&here);
         unpoisoned(here.running.lock()).remove(&run.request.run);
@@ -188,7 +177,7 @@ async fn begin(
     match node.pool.submit(Box::new(job)) {
         Ok(ticket) => {
             node.metrics.started();
-            let run = RunningRun { ticket, over: over.clone(), is_thread, given_back };
+            let run = RunningRun { ticket, over: over.clone(), is_thread, turn };
             running.insert(id, run);
             Ok(Some(over))
         }
@@ -317,7 +306,12 @@ impl PreparedRun {
 
     fn carry_out(&self, node: &Node) {
         let (start, id) = (Instant::now(), &self.request.run);
-        let end = ended_run(self.run(node, start), id, start);
+        let ran = catch_unwind(AssertUnwindSafe(|| self.run(node, start)));
+        let ran = ran.unwrap_or_else(|_| {
+            let why = RemoteError::Bug.into();
+            Err(Failed::early(why, self.item.to_string(), start.elapsed()))
+        });
+        let end = ended_run(ran, id, start);
         let was_refused = || Threads::new(&node.rye).run(id).is_err();
         if !registers_itself(&self.request, &self.item) || was_refused() {
             self.write_end(node, &end);
