@@ -1,5 +1,7 @@
 //! Runs that the layer above the facade carries out: threads, detached runs and saved snippets.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Map, Value};
 
 #[cfg(feature = "code")]
@@ -100,7 +102,7 @@ pub(crate) struct RemoteParts {
     /// The links that the item runs through, itself first, with its modules.
     pub(crate) sources: Vec<Source>,
     /// The names of the secrets that it asks for.
-    pub(crate) secrets: Vec<String>,
+    pub(crate) secrets: BTreeSet<String>,
     pub(crate) files: RemoteFiles,
 }
 

@@ -1,6 +1,6 @@
 //! Running an item on a node: it is verified here with all that goes, and judged by the hooks here.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::time::Instant;
 
 use serde_json::{Map, Value};
@@ -25,10 +25,6 @@ use crate::report::{RemoteReport, Report};
 use crate::thread::ThreadError;
 use crate::trace::Quiet;
 use crate::validate::ValidChain;
-use crate::verify::Source;
-
-/// Most items that a directive may take along beside those that it is made of.
-const PERMITTED_ITEMS: usize = 500;
 
 impl Runs<'_> {
     /// Lets a node run a tool, if that is asked for; the hooks here judge what goes and comes.
@@ -170,20 +166,68 @@ impl RemoteParts {
         let links = chain.links().iter();
         Ok(Self {
             item: chain.tool().item().clone(),
-            secrets: secrets(links.clone().map(|link| &link.tool)).into_iter().collect(),
+            secrets: links.clone().flat_map(|link| secrets(&link.tool)).collect(),
             sources: links.map(|link| link.source.clone()).chain(modules).collect(),
             files: chain.tool().tool.remote.clone(),
         })
     }
 
+    /// Those of a directive, with the items that it permits, or shows its model.
     fn of_directive(loader: &Loader<'_>, lineage: &Lineage) -> Result<Self, Failure> {
-        let (permitted, secrets) = permitted(loader, lineage)?;
-        Ok(Self {
+        let mut parts = Self {
             item: lineage.source.item().clone(),
-            sources: lineage.sources().cloned().chain(permitted).collect(),
-            secrets: secrets.into_iter().collect(),
+            sources: lineage.sources().cloned().collect(),
+            secrets: BTreeSet::new(),
             files: lineage.directive.remote.clone(),
-        })
+        };
+        let contexts: Vec<_> = lineage.directives().map(|one| &one.context).collect();
+        let DirectiveContext { system, before, after, .. } = DirectiveContext::compose(&contexts);
+        for id in [system, before, after].into_iter().flatten() {
+            parts.add(loader, Ref::new(Kind::Knowledge, id))?;
+        }
+        let capabilities = lineage.directives().find_map(|one| one.permissions.as_deref());
+        let capabilities = capabilities.unwrap_or_default();
+        let globs: Vec<Pattern> = ["execute", "fetch"]
+            .into_iter()
+            .flat_map(|action| patterns(capabilities, action).into_iter())
+            .collect();
+        if !globs.is_empty() {
+            let survey = loader.rye.items().survey(&globs)?;
+            let all: BTreeSet<Ref> = survey.entries.into_iter().map(|entry| entry.item).collect();
+            for item in all.into_iter().filter(|item| item.kind != Kind::Config && !item.is_hook())
+            {
+                // One that is not admitted is offered to no model, here or there.
+                let _ = parts.add(loader, item);
+            }
+        }
+        let mut known = BTreeSet::new();
+        parts.sources.retain(|source| known.insert(source.item().clone()));
+        Ok(parts)
+    }
+
+    /// Adds an item with all that it runs through, unless it comes with every rye.
+    fn add(&mut self, loader: &Loader<'_>, item: Ref) -> Result<(), Failure> {
+        let found = loader.find(&Query::from(item))?;
+        if found.space == Space::System {
+            return Ok(());
+        }
+        match loader.admit(found)? {
+            (source, Item::Tool(tool)) if tool.begins_chain() => {
+                let parts = Self::of_tool(loader, &loader.chain(source, *tool, &Quiet)?)?;
+                self.sources.extend(parts.sources);
+                self.secrets.extend(parts.secrets);
+            }
+            (source, Item::Directive(directive)) => {
+                self.sources.extend(lineage(source, *directive, loader)?.sources().cloned());
+            }
+            (source, item) => {
+                if let Item::Tool(tool) = item {
+                    self.secrets.extend(secrets(&tool));
+                }
+                self.sources.push(source);
+            }
+        }
+        Ok(())
     }
 }
 
@@ -213,58 +257,7 @@ pub(crate) fn remotes_of(loader: &Loader<'_>) -> Result<RemoteTable, Failure> {
     Ok(table)
 }
 
-fn secrets<'t>(tools: impl Iterator<Item = &'t Tool>) -> BTreeSet<String> {
-    tools
-        .flat_map(|tool| {
-            let of_services = tool.services().iter().map(|service| service.secret().to_owned());
-            tool.secrets.iter().cloned().chain(of_services)
-        })
-        .collect()
-}
-
-/// The items of other spaces than the system's that a directive permits, or shows its model, with
-/// what they run through; and the secrets that the tools ask for.
-fn permitted(
-    loader: &Loader<'_>,
-    lineage: &Lineage,
-) -> Result<(Vec<Source>, BTreeSet<String>), Failure> {
-    let capabilities = lineage.directives().find_map(|one| one.permissions.as_deref());
-    let capabilities = capabilities.unwrap_or_default();
-    let globs: Vec<Pattern> = ["execute", "fetch"]
-        .into_iter()
-        .flat_map(|action| patterns(capabilities, action).into_iter())
-        .collect();
-    let contexts: Vec<_> = lineage.directives().map(|one| &one.context).collect();
-    let DirectiveContext { system, before, after, .. } = DirectiveContext::compose(&contexts);
-    let (mut sources, mut asked) = (BTreeMap::new(), BTreeSet::new());
-    let mut take = |item: Ref| -> Result<(), Failure> {
-        let found = loader.find(&Query::from(item))?;
-        if found.space == Space::System {
-            return Ok(());
-        }
-        let (source, parsed) = loader.admit(found)?;
-        let tool = if let Item::Tool(tool) = &parsed { Some(&**tool) } else { None };
-        let names = secrets(tool.into_iter());
-        for link in loader.links(source, parsed, true, |source, _| source.clone())? {
-            if link.item().kind != Kind::Config {
-                sources.insert(link.item().clone(), link);
-            }
-        }
-        asked.extend(names);
-        Ok(())
-    };
-    for id in [system, before, after].into_iter().flatten() {
-        take(Ref::new(Kind::Knowledge, id))?;
-    }
-    if !globs.is_empty() {
-        let survey = loader.rye.items().survey(&globs)?;
-        let own = survey.entries.into_iter().filter(|entry| entry.space != Space::System);
-        let own = own.map(|entry| entry.item).filter(|item| !item.is_hook());
-        let own: BTreeSet<Ref> = own.filter(|item| item.kind != Kind::Config).collect();
-        for item in own.into_iter().take(PERMITTED_ITEMS) {
-            // One that is not admitted is offered to no model, here or there.
-            let _ = take(item);
-        }
-    }
-    Ok((sources.into_values().collect(), asked))
+fn secrets(tool: &Tool) -> impl Iterator<Item = String> {
+    let of_services = tool.services().iter().map(|service| service.secret().to_owned());
+    tool.secrets.iter().cloned().chain(of_services)
 }

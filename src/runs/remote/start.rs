@@ -154,7 +154,7 @@ fn request_for(
         thread: request.thread.to_string(),
         detached: request.detached,
         snapshot,
-        secrets: run.parts.secrets.clone(),
+        secrets: run.parts.secrets.iter().cloned().collect(),
         outputs: run.parts.files.outputs.clone(),
         model: request.of_thread.model.clone(),
         limit_overrides: request.of_thread.limits.clone(),
