@@ -21,7 +21,7 @@ use crate::diagnostic::Failure;
 use crate::host::{PoolError, Ticket};
 use crate::id::{Kind, Ref};
 use crate::plan::{RunMode, Target, Thread};
-use crate::registry::{DetachedEnd, NewServed, ServedClaim, ServedRuns};
+use crate::registry::{DetachedEnd, NewRun, ServedClaim, ServedRuns};
 use crate::remote::{ExecuteRequest, RemoteError};
 use crate::runs::{EndedRun, Threads, ended_run};
 use crate::rye::{Failed, Origin, Request, ThreadOptions, moment};
@@ -222,7 +222,7 @@ fn prepare(
     let (kind, named, base) =
         (item.kind.to_string(), item.to_string(), node.user.to_string_lossy().into_owned());
     let row =
-        NewServed { id: &request.run, kind: &kind, item: &named, base: &base, asked_at: &moment() };
+        NewRun { id: &request.run, kind: &kind, item: &named, base: &base, asked_at: &moment() };
     let caller_key = caller.key.fingerprint().to_string();
     let claim = ServedRuns::new(&mut node.registry()).claim(
         &request.run,
@@ -291,7 +291,7 @@ impl PreparedRun {
         let (kind, item, at) = (self.item.kind.to_string(), self.item.to_string(), moment());
         let (base, report) = (node.user.to_string_lossy(), end.report.to_string());
         let (id, kind, item) = (&*self.request.run, &*kind, &*item);
-        let row = NewServed { id, kind, item, base: &base, asked_at: &at };
+        let row = NewRun { id, kind, item, base: &base, asked_at: &at };
         let end = DetachedEnd {
             state: end.state,
             code: end.code.as_deref(),

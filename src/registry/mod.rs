@@ -51,13 +51,13 @@ pub(crate) use ledger::{Amounts, Breach, NewThread, leave_thread};
 pub(crate) use pool::{PooledRegistry, RegistryPool};
 pub(crate) use process_id::process_is_alone;
 pub(crate) use questions::{AfterDecision, decide};
-pub(crate) use queue::{Admission, DetachedEnd, NewDetached};
+pub(crate) use queue::{Admission, DetachedEnd};
 pub(crate) use requests::{
     Decision, NewRequest, PendingRequest, PendingRow, PendingState, RequestKind,
 };
-pub(crate) use run_row::{AnyRun, RunRow};
+pub(crate) use run_row::{AnyRun, NewRun, RunRow};
 pub(crate) use run_state::RunState;
-pub(crate) use served::{NewServed, Served, ServedClaim, ServedRuns};
+pub(crate) use served::{Served, ServedClaim, ServedRuns};
 #[cfg(feature = "code")]
 pub(crate) use snippets::{
     Question, WaitingSnippet, WaitingTool, begin_snippet, unclaim_snippet, verdicts_of,

@@ -11,29 +11,15 @@ use rusqlite::{Connection, OptionalExtension, params, params_from_iter};
 use super::alive;
 use super::db::Registry;
 use super::error::RegistryError;
-use super::process_id::{ProcessId, place_of};
+use super::process_id::ProcessId;
 use super::reaper::{forget_process, mark_killed, reap};
 use super::requests::{Decision, PendingState, decide_in};
-use super::run_row::{AnyRun, RunRow, run_of, runs_of};
+use super::run_row::{AnyRun, NewRun, RunRow, run_of, runs_of};
 use super::run_state::RunState;
 use crate::base::limits::DETACHED_WAITING;
 
 /// Runs in processes of their own that are kept with their reports once they ended; the oldest go.
 const DETACHED_KEPT: u64 = 4_000;
-
-/// A run that is to have a place.
-#[derive(Debug)]
-pub(crate) struct NewDetached<'a> {
-    pub(crate) id: &'a str,
-    /// `tool` or `directive`.
-    pub(crate) kind: &'a str,
-    pub(crate) item: &'a str,
-    /// The folder that holds the `.ai` of its record.
-    pub(crate) base: &'a str,
-    pub(crate) asked_at: &'a str,
-    /// So many run at once.
-    pub(crate) places: u64,
-}
 
 /// The result of asking for a place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -80,39 +66,27 @@ impl Registry {
 }
 
 impl DetachedRuns<'_> {
-    /// Registers the run of this process, which takes a place or waits for one. Where the machine
-    /// loses its power, it is as if it had not been asked.
+    /// Registers the run of this process, which takes one of so many places or waits for it. Where
+    /// the machine loses its power, it is as if it had not been asked.
     ///
     /// # Errors
     /// `registry.io`
-    pub(crate) fn admit(&mut self, new: &NewDetached<'_>) -> Result<Admission, RegistryError> {
+    pub(crate) fn admit(
+        &mut self,
+        new: &NewRun<'_>,
+        places: u64,
+    ) -> Result<Admission, RegistryError> {
         let path = self.registry.path.clone();
         let own = alive::hold(&path, new.id).0;
         let admitted = in_one_quick_step(self.registry, |step| {
             reap(step)?;
             let (running, waiting) = (running(step)?, waiting(step, i64::MAX)?);
-            let is_free = running < new.places && !has_next(step, running, i64::MAX)?;
+            let is_free = running < places && !has_next(step, running, i64::MAX)?;
             if !is_free && waiting >= DETACHED_WAITING {
                 return Ok(Admission::Full(waiting));
             }
             let state = if is_free { RunState::Running } else { RunState::Created };
-            step.execute(
-                "INSERT INTO run (id, kind, item, base, state, asked_at, started_at, places, pid,
-                 start, place) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
-                params![
-                    new.id,
-                    new.kind,
-                    new.item,
-                    new.base,
-                    state,
-                    new.asked_at,
-                    is_free.then_some(new.asked_at),
-                    new.places,
-                    own.map(|own| own.pid),
-                    own.map(|own| own.start),
-                    place_of(own),
-                ],
-            )?;
+            new.insert(step, state, own, (Some(places), None))?;
             Ok(if is_free { Admission::Runs } else { Admission::Behind(waiting) })
         });
         if !matches!(admitted, Ok(Admission::Runs | Admission::Behind(_))) {

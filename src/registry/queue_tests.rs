@@ -4,12 +4,11 @@ use std::process::{Child, Command};
 
 use super::process_id::{ProcessId, place_of};
 use super::run_state::RunState;
-use super::{Admission, AnyRun, DetachedEnd, NewDetached, NewServed, Registry, ServedRuns};
+use super::{Admission, AnyRun, DetachedEnd, NewRun, Registry, ServedRuns};
 use crate::base::limits::DETACHED_WAITING;
 
-fn new(id: &str, places: u64) -> NewDetached<'_> {
-    let (kind, item, base, asked_at) = ("tool", "tool:a/b", "/", "x");
-    NewDetached { id, kind, item, base, asked_at, places }
+fn new(id: &str) -> NewRun<'_> {
+    NewRun { id, kind: "tool", item: "tool:a/b", base: "/", asked_at: "x" }
 }
 
 const END: DetachedEnd<'static> = DetachedEnd {
@@ -22,7 +21,7 @@ const END: DetachedEnd<'static> = DetachedEnd {
 };
 
 fn admit(registry: &mut Registry, id: &str, places: u64) -> Admission {
-    registry.detached().admit(&new(id, places)).unwrap()
+    registry.detached().admit(&new(id), places).unwrap()
 }
 
 /// The first of these that gets a place.
@@ -130,10 +129,8 @@ fn the_first_that_waits_sees_that_a_process_is_gone_which_wrote_nothing() {
     admit(&mut registry, "a", 1);
     belongs_to(&registry, "a", &child);
     // A run that waits on a node waits for no place here.
-    let (kind, item, base, asked_at) = ("tool", "tool:a/b", "/", "x");
-    let asked = NewServed { id: "asked", kind, item, base, asked_at };
     let mut served = ServedRuns::new(&mut registry);
-    served.ask(&asked, "{}").unwrap();
+    served.ask(&new("asked"), "{}").unwrap();
     served.said("asked", RunState::Created, None, None, None).unwrap();
     admit(&mut registry, "b", 1);
     assert_eq!(registry.detached().take_place("b", "y").unwrap(), Admission::Behind(0));

@@ -104,7 +104,7 @@ mod tests {
     use crate::registry::alive::leave;
     use crate::registry::fixtures::{new, other_places};
     use crate::registry::{
-        Admission, Amounts, AnyRun, DetachedEnd, NewDetached, Registry, ThreadWaits, leave_thread,
+        Admission, Amounts, AnyRun, DetachedEnd, NewRun, Registry, ThreadWaits, leave_thread,
     };
 
     const MOST: Amounts = Amounts { turns: 10, tokens: 1_000, spend: 1_000, spawns: 2 };
@@ -180,7 +180,7 @@ mod tests {
     fn a_process_that_lost_its_thread_to_another_one_writes_no_report_over_that() {
         let home = tempfile::tempdir().unwrap();
         let mut registry = Registry::open(home.path()).unwrap();
-        assert_eq!(registry.detached().admit(&run("one")).unwrap(), Admission::Runs);
+        assert_eq!(registry.detached().admit(&run("one"), 1).unwrap(), Admission::Runs);
         registry.begin_thread(&new("one", None, MOST, 2)).unwrap();
         let end = DetachedEnd {
             state: RunState::Completed,
@@ -213,11 +213,11 @@ mod tests {
     fn a_detached_thread_that_ended_is_not_killed_where_its_report_is_lost() {
         let home = tempfile::tempdir().unwrap();
         let mut registry = Registry::open(home.path()).unwrap();
-        assert_eq!(registry.detached().admit(&run("one")).unwrap(), Admission::Runs);
+        assert_eq!(registry.detached().admit(&run("one"), 1).unwrap(), Admission::Runs);
         registry.begin_thread(&new("one", None, MOST, 2)).unwrap();
         registry.end_thread("one", RunState::Completed, None, None).unwrap();
         assert!(AnyRun::find(&mut registry, "one").unwrap().unwrap().is_reporting());
-        assert_eq!(registry.detached().admit(&run("two")).unwrap(), Admission::Behind(0));
+        assert_eq!(registry.detached().admit(&run("two"), 1).unwrap(), Admission::Behind(0));
         registry.db.execute("UPDATE run SET start = start + 1 WHERE id = 'one'", []).unwrap();
         let row = AnyRun::find(&mut registry, "one").unwrap().unwrap();
         assert_eq!((row.state, row.is_reporting()), (RunState::Completed, false));
@@ -249,7 +249,7 @@ mod tests {
         let elsewhere = format!("{elsewhere}:locked");
         registry.begin_thread(&new("root", None, MOST, 2)).unwrap();
         for id in ["a", "b"] {
-            registry.detached().admit(&run(id)).unwrap();
+            registry.detached().admit(&run(id), 1).unwrap();
         }
         let moved = "UPDATE run SET start = start + 1, place = ?1";
         assert_eq!(registry.db.execute(moved, [&elsewhere]).unwrap(), 3);
@@ -262,23 +262,22 @@ mod tests {
         assert_eq!(all(&mut registry), [RunState::Killed; 3]);
         let left = std::fs::read_dir(path.with_file_name("alive")).unwrap().count();
         assert_eq!(left, 0, "what is over leaves no file");
-        assert_eq!(registry.detached().admit(&run("c")).unwrap(), Admission::Runs);
+        assert_eq!(registry.detached().admit(&run("c"), 1).unwrap(), Admission::Runs);
     }
 
-    fn run(id: &str) -> NewDetached<'_> {
-        let (kind, item, base, asked_at) = ("tool", "tool:a/b", "/", "x");
-        NewDetached { id, kind, item, base, asked_at, places: 1 }
+    fn run(id: &str) -> NewRun<'_> {
+        NewRun { id, kind: "tool", item: "tool:a/b", base: "/", asked_at: "x" }
     }
 
     #[test]
     fn a_run_of_another_namespace_keeps_its_place_until_a_person_gives_it_up() {
         let home = tempfile::tempdir().unwrap();
         let mut registry = Registry::open(home.path()).unwrap();
-        assert_eq!(registry.detached().admit(&run("a")).unwrap(), Admission::Runs);
+        assert_eq!(registry.detached().admit(&run("a"), 1).unwrap(), Admission::Runs);
         let (elsewhere, _) = other_places();
         let moved = "UPDATE run SET start = start + 1, place = ?1";
         registry.db.execute(moved, [&elsewhere]).unwrap();
-        assert_eq!(registry.detached().admit(&run("b")).unwrap(), Admission::Behind(0));
+        assert_eq!(registry.detached().admit(&run("b"), 1).unwrap(), Admission::Behind(0));
         assert!(AnyRun::find(&mut registry, "a").unwrap().unwrap().is_elsewhere());
         registry.stops().give_up("a").unwrap();
         assert_eq!(status(&mut registry, "a"), RunState::Killed);

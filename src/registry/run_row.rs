@@ -2,12 +2,12 @@
 
 use std::ops::Deref;
 
-use rusqlite::{Connection, OptionalExtension, Row};
+use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::alive;
 use super::db::Registry;
 use super::error::RegistryError;
-use super::process_id::{ProcessId, place_from};
+use super::process_id::{ProcessId, place_from, place_of};
 use super::reaper::reap_left;
 use super::run_state::RunState;
 use super::thread_row::{self, ThreadRow};
@@ -38,6 +38,51 @@ pub(crate) struct RunRow {
     pub(crate) continued_by: Option<String>,
     /// The node that runs it, as JSON.
     pub(crate) remote: Option<String>,
+}
+
+/// A run that is to have a row.
+#[derive(Debug)]
+pub(crate) struct NewRun<'a> {
+    pub(crate) id: &'a str,
+    /// `tool` or `directive`.
+    pub(crate) kind: &'a str,
+    pub(crate) item: &'a str,
+    /// The folder that holds the `.ai` of its record.
+    pub(crate) base: &'a str,
+    pub(crate) asked_at: &'a str,
+}
+
+impl NewRun<'_> {
+    /// Inserts a run of this process, which begins now if it is `running`. One in a process of its
+    /// own has `places`, and one that a node is asked for that `remote`.
+    pub(super) fn insert(
+        &self,
+        step: &Connection,
+        state: RunState,
+        own: Option<ProcessId>,
+        (places, remote): (Option<u64>, Option<&str>),
+    ) -> rusqlite::Result<()> {
+        let started_at = (state == RunState::Running).then_some(self.asked_at);
+        step.execute(
+            "INSERT INTO run (id, kind, item, base, state, asked_at, started_at, places, remote,
+             pid, start, place) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
+            params![
+                self.id,
+                self.kind,
+                self.item,
+                self.base,
+                state,
+                self.asked_at,
+                started_at,
+                places,
+                remote,
+                own.map(|own| own.pid),
+                own.map(|own| own.start),
+                place_of(own),
+            ],
+        )
+        .map(drop)
+    }
 }
 
 /// The columns of a run, for [`RunRow::read`].

@@ -6,8 +6,8 @@ use rusqlite::{OptionalExtension, Row, params};
 use super::alive;
 use super::db::Registry;
 use super::error::RegistryError;
-use super::process_id::place_of;
 use super::queue::{DetachedEnd, in_one_quick_step, write_end};
+use super::run_row::{NewRun, run_of};
 use super::run_state::RunState;
 
 /// Served runs of tools that are kept with their reports once they ended; the oldest go.
@@ -15,18 +15,6 @@ const SERVED_KEPT: u64 = 4_000;
 
 /// So many runs end between two looks for those to forget.
 const FORGET_EVERY: i64 = 256;
-
-/// A run of this process for a caller, or one that a node is asked for.
-#[derive(Debug)]
-pub(crate) struct NewServed<'a> {
-    pub(crate) id: &'a str,
-    /// `tool` or `directive`.
-    pub(crate) kind: &'a str,
-    pub(crate) item: &'a str,
-    /// The folder that holds the `.ai` of its record.
-    pub(crate) base: &'a str,
-    pub(crate) asked_at: &'a str,
-}
 
 /// The result of a caller's claim of an id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,7 +59,7 @@ impl ServedRuns<'_> {
         &mut self,
         id: &str,
         (caller, asked): (&str, &str),
-        run: Option<&NewServed<'_>>,
+        run: Option<&NewRun<'_>>,
     ) -> Result<ServedClaim, RegistryError> {
         let held = run.map(|_| alive::hold(&self.registry.path, id));
         let own = held.and_then(|(own, _)| own);
@@ -88,20 +76,7 @@ impl ServedRuns<'_> {
             let sql = "INSERT INTO served (run, caller, asked) VALUES (?1, ?2, ?3)";
             step.execute(sql, [id, caller, asked])?;
             if let Some(new) = run {
-                step.execute(
-                    "INSERT INTO run (id, kind, item, base, state, asked_at, started_at, pid,
-                     start, place) VALUES (?1, ?2, ?3, ?4, 'running', ?5, ?5, ?6, ?7, ?8)",
-                    params![
-                        new.id,
-                        new.kind,
-                        new.item,
-                        new.base,
-                        new.asked_at,
-                        own.map(|own| own.pid),
-                        own.map(|own| own.start),
-                        place_of(own),
-                    ],
-                )?;
+                new.insert(step, RunState::Running, own, (None, None))?;
             }
             Ok(ServedClaim::New)
         });
@@ -184,16 +159,14 @@ impl ServedRuns<'_> {
     /// `registry.io`
     pub(crate) fn end(
         &mut self,
-        new: &NewServed<'_>,
+        new: &NewRun<'_>,
         end: DetachedEnd<'_>,
     ) -> Result<(), RegistryError> {
         let id = new.id;
         in_one_quick_step(self.registry, |step| {
-            step.execute(
-                "INSERT OR IGNORE INTO run (id, kind, item, base, state, asked_at)
-                 VALUES (?1, ?2, ?3, ?4, 'running', ?5)",
-                params![id, new.kind, new.item, new.base, new.asked_at],
-            )?;
+            if run_of(step, id)?.is_none() {
+                new.insert(step, RunState::Created, None, (None, None))?;
+            }
             write_end(step, id, end)?;
             let row = "SELECT rowid FROM run WHERE id = ?1";
             let row = step.query_row(row, [id], |row| row.get::<_, i64>(0)).optional()?;
@@ -219,14 +192,10 @@ impl ServedRuns<'_> {
     ///
     /// # Errors
     /// `registry.io`
-    pub(crate) fn ask(&mut self, new: &NewServed<'_>, remote: &str) -> Result<(), RegistryError> {
+    pub(crate) fn ask(&mut self, new: &NewRun<'_>, remote: &str) -> Result<(), RegistryError> {
         alive::hold(&self.registry.path, new.id);
         self.registry.in_one_step(|step| {
-            step.execute(
-                "INSERT INTO run (id, kind, item, base, state, asked_at, remote)
-                 VALUES (?1, ?2, ?3, ?4, 'created', ?5, ?6)",
-                params![new.id, new.kind, new.item, new.base, new.asked_at, remote],
-            )?;
+            new.insert(step, RunState::Created, None, (None, Some(remote)))?;
             step.execute(
                 "DELETE FROM run WHERE remote IS NOT NULL
                      AND state NOT IN ('created', 'running', 'waiting')
@@ -290,11 +259,11 @@ impl ServedRuns<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::{NewServed, ServedClaim, ServedRuns};
-    use crate::registry::{AnyRun, DetachedEnd, Registry, RunState};
+    use super::{ServedClaim, ServedRuns};
+    use crate::registry::{AnyRun, DetachedEnd, NewRun, Registry, RunState};
 
-    fn new(id: &str) -> NewServed<'_> {
-        NewServed { id, kind: "tool", item: "tool:a/b", base: "/", asked_at: "x" }
+    fn new(id: &str) -> NewRun<'_> {
+        NewRun { id, kind: "tool", item: "tool:a/b", base: "/", asked_at: "x" }
     }
 
     const END: DetachedEnd<'static> = DetachedEnd {

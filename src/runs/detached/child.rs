@@ -13,7 +13,7 @@ use crate::chain::Lineage;
 use crate::exec_protocol::Observers;
 use crate::host::{Os, StopWatch, Vars, hold_signals, lead_own_session};
 use crate::id::Kind;
-use crate::registry::{Admission, DetachedEnd, NewDetached, Registry, RegistryError, RunState};
+use crate::registry::{Admission, DetachedEnd, NewRun, Registry, RegistryError, RunState};
 use crate::report::Report;
 use crate::runs::threads::{ThreadStart, Threads, is_asked_to_stop};
 use crate::rye::{DueReceipts, Failed, HeldReceipts, Loader, Request, Rye, RyeBuilder, moment};
@@ -90,14 +90,14 @@ fn run() -> Option<()> {
 fn registered(asked: &DetachedRequest) -> Result<(Registry, Admission), RegistryError> {
     let mut registry = Registry::open(&asked.user)?;
     let kind = if asked.thread().is_some() { Kind::Directive } else { Kind::Tool };
-    let place = registry.detached().admit(&NewDetached {
+    let new = NewRun {
         id: &asked.id,
         kind: &kind.to_string(),
         item: &asked.item,
         base: &asked.base.to_string_lossy(),
         asked_at: &moment(),
-        places: asked.places,
-    })?;
+    };
+    let place = registry.detached().admit(&new, asked.places)?;
     Ok((registry, place))
 }
 

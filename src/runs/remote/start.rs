@@ -12,7 +12,7 @@ use crate::base::json::object;
 use crate::base::time::as_ms;
 use crate::diagnostic::{Diagnose, Failure};
 use crate::id::{Kind, Space};
-use crate::registry::{AnyRun, NewServed, Registry, RunState, ServedRuns};
+use crate::registry::{AnyRun, NewRun, Registry, RunState, ServedRuns};
 use crate::remote::{
     ExecuteRequest, REMOTE_BAD_ANSWER, REMOTE_MISSING_OBJECTS, REMOTE_UNREACHABLE, RemoteError,
     RunAnswer,
@@ -76,7 +76,7 @@ pub(in crate::runs) fn run_on_node(
     let (kind, item) = (run.parts.item.kind.to_string(), run.parts.item.to_string());
     let (base, at) = (state_base(rye), moment());
     let base = base.to_string_lossy();
-    let new = NewServed { id: &id, kind: &kind, item: &item, base: &base, asked_at: &at };
+    let new = NewRun { id: &id, kind: &kind, item: &item, base: &base, asked_at: &at };
     ServedRuns::new(&mut registry).ask(&new, &row.to_text())?;
     let asking = Asking { rye, node: &node, row: &row, store: &store, id: &id };
     let held = snapshot.map_or(Ok(()), |snapshot| store.set_ref(&ref_of(&id), &[snapshot]));
