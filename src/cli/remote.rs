@@ -138,26 +138,18 @@ fn add(
     let address = Address::parse(url).map_err(|why| {
         usage(format!("`{}` {why}", escape_line(url)), "such as https://gpu.example:8700")
     })?;
-    // An address that may not be used is refused before it is asked.
-    let no_key = Fingerprint::from_bytes([0; 16]);
-    NamedRemote::new(name, url, no_key, timeout)?;
+    NamedRemote::check_address(name, &address)?;
+    let fingerprint = |text: &str| {
+        text.parse::<Fingerprint>().map_err(|_| {
+            let message = format!("`{}` is not a fingerprint", escape_line(text));
+            usage(message, "its operator sees it with `rye node identity`")
+        })
+    };
+    let pinned = pinned.map(fingerprint).transpose()?;
     let identity = NodeIdentity::ask(&address, rye.host(), &rye.located().vars)?;
     let node = identity.key.fingerprint();
+    NamedRemote::new(name, url, pinned.unwrap_or(node), timeout)?.check(&identity.key)?;
     match pinned {
-        Some(pinned) if pinned != node.to_string() => {
-            return Err(RemoteError::KeyChanged {
-                name: name.to_owned(),
-                url: url.to_owned(),
-                pinned: pinned.parse().map_err(|_| {
-                    usage(
-                        format!("`{}` is not a fingerprint", escape_line(pinned)),
-                        "its operator sees it with `rye node identity`",
-                    )
-                })?,
-                is: node.to_string(),
-            }
-            .into());
-        }
         Some(_) => confirm(&format!("call it `{name}`"), &node.to_string(), context, out)?,
         None => {
             out.note(&format!("{} has the key {node}", escape_line(&address.origin())));
@@ -269,15 +261,7 @@ fn ping(name: &str, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
     let rye = context.rye()?;
     let remote = table(&rye)?.find(name)?;
     let identity = NodeIdentity::ask(&remote.url, rye.host(), &rye.located().vars)?;
-    if identity.key.fingerprint() != remote.node {
-        return Err(RemoteError::KeyChanged {
-            name: remote.name,
-            url: remote.url.origin(),
-            pinned: remote.node,
-            is: identity.key.fingerprint().to_string(),
-        }
-        .into());
-    }
+    remote.check(&identity.key)?;
     let ahead = identity.now - jiff::Timestamp::now().as_second();
     let asked = Node::new(&rye, remote.clone())?;
     let asked = asked.client().json("GET", "/threads", None, None);

@@ -226,14 +226,7 @@ impl NodeClient<'_> {
         let key = key.and_then(|(_, value)| STANDARD.decode(value).ok());
         let key = key.and_then(|key| PublicKey::from_bytes(&key.try_into().ok()?).ok());
         let key = key.ok_or_else(|| self.bad("it is not signed"))?;
-        if key.fingerprint() != self.remote.node {
-            return Err(RemoteError::KeyChanged {
-                name: self.remote.name.clone(),
-                url: self.remote.url.as_str().to_owned(),
-                pinned: self.remote.node,
-                is: key.fingerprint().to_string(),
-            });
-        }
+        self.remote.check(&key)?;
         let headers: Vec<_> = headers.iter().map(|(name, value)| (&**name, &**value)).collect();
         let signed = verify_answer(status, &headers, signature, &key);
         let signed = signed.and_then(|signed| signed.check(body));

@@ -44,7 +44,7 @@ pub(crate) enum RemoteError {
     #[error("the node `{}` {}", escape_line(.url), .fault.clause())]
     Unreachable { url: String, fault: NetFault },
     #[error("the node at `{}` has the key `{is}`, not `{pinned}`", escape_line(.url))]
-    KeyChanged { name: String, url: String, pinned: Fingerprint, is: String },
+    KeyChanged { name: String, url: String, pinned: Fingerprint, is: Fingerprint },
     #[error("the answer of the node `{}` is not valid: {}", escape_line(.url), escape_line(.why))]
     BadAnswer { url: String, why: String },
     /// The node may go on with the run.

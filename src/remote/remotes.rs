@@ -37,17 +37,42 @@ impl NamedRemote {
         node: Fingerprint,
         timeout: Option<Duration>,
     ) -> Result<Self, RemoteError> {
-        let address = Address::parse(url)
+        let url = Address::parse(url)
             .map_err(|why| RemoteError::BadConfig { why: format!("`url` of `{name}` {why}") })?;
+        Self::check_address(name, &url)?;
+        let timeout = timeout.unwrap_or(PATIENCE);
+        Ok(Self { name: name.to_owned(), url, node, key: None, timeout })
+    }
+
+    /// Refuses an address at which a node may not be asked.
+    ///
+    /// # Errors
+    /// `remote.not_https`, `remote.bad_config`
+    pub(crate) fn check_address(name: &str, address: &Address) -> Result<(), RemoteError> {
         if address.path() != "/" {
             let why = format!("`url` of `{name}` has a path, and a node has none");
             return Err(RemoteError::BadConfig { why });
         }
-        if !address.is_https() && !address.is_loopback() {
-            return Err(RemoteError::NotHttps { url: address.origin() });
+        match address.is_https() || address.is_loopback() {
+            true => Ok(()),
+            false => Err(RemoteError::NotHttps { url: address.origin() }),
         }
-        let timeout = timeout.unwrap_or(PATIENCE);
-        Ok(Self { name: name.to_owned(), url: address, node, key: None, timeout })
+    }
+
+    /// Refuses another key than the one that is pinned.
+    ///
+    /// # Errors
+    /// `remote.key_changed`
+    pub(crate) fn check(&self, key: &PublicKey) -> Result<(), RemoteError> {
+        match key.fingerprint() == self.node {
+            true => Ok(()),
+            false => Err(RemoteError::KeyChanged {
+                name: self.name.clone(),
+                url: self.url.origin(),
+                pinned: self.node,
+                is: key.fingerprint(),
+            }),
+        }
     }
 
     fn from_json(name: &str, value: &Map<String, Value>) -> Result<Self, RemoteError> {
