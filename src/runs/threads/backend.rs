@@ -6,12 +6,19 @@ use super::local::LocalBackend;
 use super::opensandbox::OpenSandbox;
 use crate::base::sync::unpoisoned;
 use crate::diagnostic::Failure;
-use crate::rye::{Loader, Rye, sandbox_server};
-use crate::thread::{BackendFault, BackendFaultKind, SandboxBackend, ThreadId};
+use crate::host::{RUN_VAR, THREAD_VAR};
+use crate::rye::{Loader, Rye, run_id, sandbox_server};
+use crate::thread::{
+    BackendCapability, BackendFault, BackendFaultKind, Payload, PayloadResult, SandboxBackend,
+    ThreadId,
+};
 
-pub(super) enum ThreadBackend<'a> {
-    Local(LocalBackend<'a>),
-    OpenSandbox(Box<OpenSandbox<'a>>),
+pub(super) struct ThreadBackend<'a> {
+    backend: Box<dyn SandboxBackend + 'a>,
+    /// The server, where it is on one.
+    pub(super) server: Option<String>,
+    /// The thread whose commands run there; another one may go on for it.
+    pub(super) thread: ThreadId,
 }
 
 impl<'a> ThreadBackend<'a> {
@@ -25,33 +32,33 @@ impl<'a> ThreadBackend<'a> {
         loader: &Loader<'_>,
         thread: ThreadId,
     ) -> Result<Self, Failure> {
-        Ok(match sandbox_server(loader)? {
-            None => Self::Local(LocalBackend::new(rye, thread)),
-            Some(server) => Self::OpenSandbox(Box::new(OpenSandbox::new(rye, server, thread))),
-        })
+        let configured = sandbox_server(loader)?.map(|server| OpenSandbox::new(rye, server));
+        let server = configured.as_ref().map(|sandbox| sandbox.url().to_owned());
+        let backend: Box<dyn SandboxBackend> = match configured {
+            None => Box::new(LocalBackend::new(rye)),
+            Some(sandbox) => Box::new(sandbox),
+        };
+        Ok(Self { backend, server, thread })
+    }
+}
+
+impl SandboxBackend for ThreadBackend<'_> {
+    fn capabilities(&self) -> &'static [BackendCapability] {
+        self.backend.capabilities()
     }
 
-    /// Hands the sandbox to the thread that goes on.
-    pub(super) fn moved_to(self, thread: ThreadId) -> Self {
-        match self {
-            Self::Local(local) => Self::Local(local.moved_to(thread)),
-            Self::OpenSandbox(remote) => Self::OpenSandbox(Box::new(remote.moved_to(thread))),
+    fn dispatch(&self, payload: Payload) -> Result<PayloadResult, BackendFault> {
+        let mut payload = payload.code_as_command()?;
+        if let Payload::CommandRun { env, .. } = &mut payload {
+            // A rye that it starts is below this thread, whatever else the command is given.
+            let below = [(RUN_VAR, run_id()), (THREAD_VAR, self.thread.to_string())];
+            env.extend(below.map(|(name, value)| (name.to_owned(), value)));
         }
+        self.backend.dispatch(payload)
     }
 
-    pub(super) fn get(&self) -> &dyn SandboxBackend {
-        match self {
-            Self::Local(local) => local,
-            Self::OpenSandbox(remote) => remote.as_ref(),
-        }
-    }
-
-    /// The server, where it is on one.
-    pub(super) fn server(&self) -> Option<&str> {
-        match self {
-            Self::Local(_) => None,
-            Self::OpenSandbox(remote) => Some(remote.url()),
-        }
+    fn close(&self) {
+        self.backend.close();
     }
 }
 

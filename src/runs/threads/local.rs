@@ -23,15 +23,13 @@ use crate::base::beneath::{make_folder_beneath, open_beneath};
 use crate::base::bytes::{Bounded, read_at_most, temporary_name};
 use crate::base::limits::{WORKSPACE_DEPTH, WORKSPACE_OUTPUT_BYTES};
 use crate::diagnostic::Diagnose;
-use crate::host::{
-    ChildSandbox, Confinement, EgressOfRun, Ladder, PrivateDir, RUN_VAR, Spawn, THREAD_VAR,
-};
+use crate::host::{ChildSandbox, Confinement, EgressOfRun, Ladder, PrivateDir, Spawn};
 use crate::id::Space;
 use crate::plan::workspace_policy;
-use crate::rye::{Rye, pin_fallback, run_id};
+use crate::rye::{Rye, pin_fallback};
 use crate::thread::{
     BackendCapability, BackendFault, BackendFaultKind, FileEncoding, Payload, PayloadResult,
-    SandboxBackend, ThreadId, WorkspaceEntry, shown_bytes,
+    SandboxBackend, WorkspaceEntry, shown_bytes,
 };
 
 /// Most names of a folder of a workspace that are read; a model is given 500 of them.
@@ -48,7 +46,6 @@ const SHELL: &str = "/bin/sh";
 /// See the module.
 pub(super) struct LocalBackend<'a> {
     rye: &'a Rye,
-    thread: ThreadId,
     opened: OpenedOnce<Workspace>,
 }
 
@@ -65,13 +62,8 @@ struct Workspace {
 }
 
 impl<'a> LocalBackend<'a> {
-    pub(super) fn new(rye: &'a Rye, thread: ThreadId) -> Self {
-        Self { rye, thread, opened: OpenedOnce::default() }
-    }
-
-    /// Hands the sandbox to the thread that goes on.
-    pub(super) fn moved_to(self, thread: ThreadId) -> Self {
-        Self { thread, ..self }
+    pub(super) fn new(rye: &'a Rye) -> Self {
+        Self { rye, opened: OpenedOnce::default() }
     }
 
     fn workspace(&self) -> Result<Arc<Workspace>, BackendFault> {
@@ -125,10 +117,7 @@ impl<'a> LocalBackend<'a> {
         let home = ("HOME", workspace.folder.clone().into_os_string());
         let usual = usual.into_iter().chain([home]).map(|(name, value)| (name.to_owned(), value));
         let own = env.into_iter().map(|(name, value)| (name, OsString::from(value)));
-        // A rye that it starts is below this thread, whatever else the command is given.
-        let below = [(RUN_VAR, run_id()), (THREAD_VAR, self.thread.to_string())];
-        let below = below.map(|(name, value)| (name.to_owned(), OsString::from(value)));
-        spawn.env = usual.chain(own).chain(below).collect();
+        spawn.env = usual.chain(own).collect();
         spawn.stdin = stdin;
         let confinement = match workspace.is_full.load(Ordering::Relaxed) {
             true => self.confinement(&workspace.folder, true)?,
@@ -377,9 +366,7 @@ mod tests {
     use super::LocalBackend;
     use crate::id::Space;
     use crate::rye::RyeBuilder;
-    use crate::thread::{
-        BackendFaultKind, FileEncoding, Payload, PayloadResult, SandboxBackend, ThreadId,
-    };
+    use crate::thread::{BackendFaultKind, FileEncoding, Payload, PayloadResult, SandboxBackend};
 
     fn list() -> Payload {
         Payload::FilesList { path: ".".into() }
@@ -391,8 +378,7 @@ mod tests {
         let vars = [("HOME".into(), home.path().into()), ("PATH".into(), "/usr/bin:/bin".into())];
         let rye = RyeBuilder::new().vars(vars).cwd(project.path().to_owned()).build().unwrap();
         assert!(rye.spaces().get(Space::User).is_some());
-        let thread = ThreadId::new(&"acme/look".parse().unwrap()).unwrap();
-        let backend = LocalBackend::new(&rye, thread);
+        let backend = LocalBackend::new(&rye);
         let folder = match backend.dispatch(list()) {
             Ok(came) => {
                 assert_eq!(came, PayloadResult::Entries(Vec::new()));
@@ -429,8 +415,7 @@ mod tests {
     #[test]
     fn a_sandbox_is_not_opened_to_be_closed() {
         let rye = RyeBuilder::new().system_only();
-        let thread = ThreadId::new(&"acme/look".parse().unwrap()).unwrap();
-        let backend = LocalBackend::new(&rye, thread);
+        let backend = LocalBackend::new(&rye);
         backend.close();
         let fault = backend.dispatch(list()).unwrap_err();
         assert_eq!(fault.kind, BackendFaultKind::SandboxClosed);

@@ -291,9 +291,10 @@ impl<'a> Start<'a> {
     }
 
     /// The thread that goes on for this one, which is over.
-    fn next(self, id: ThreadId, continued: Continued) -> Self {
+    fn next(mut self, id: ThreadId, continued: Continued) -> Self {
+        self.backend.thread = id.clone();
         Self {
-            backend: self.backend.moved_to(id.clone()),
+            backend: self.backend,
             id,
             verified: None,
             resuming: None,
@@ -532,7 +533,7 @@ impl ReadyThread<'_> {
             "model": self.chosen.model, "passed_over": self.chosen.passed_over,
             "context_window": self.chosen.provider.context_window,
             "limits": self.limits.to_json(), "permissions": self.permissions,
-            "risk": self.risk.as_str(), "sandbox_server": self.start.backend.server(),
+            "risk": self.risk.as_str(), "sandbox_server": self.start.backend.server,
             "locked": request.locked, "narrowed": request.origin.grants.is_some(),
             "inputs": self.inputs, "tools": tools, "tools_left_out": self.table.left_out,
             "tools_refused": self.table.refused, "tools_missing": self.table.missing,
@@ -556,7 +557,7 @@ impl ReadyThread<'_> {
             outputs,
             watcher: &self.hooks,
             table: &self.table,
-            backend: self.start.backend.get(),
+            backend: &self.start.backend,
             model: self.chosen.language_model(calls.rye, (!is_below).then(|| calls.id.clone())),
             listener: self.listener,
             prices: *prices,

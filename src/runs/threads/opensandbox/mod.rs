@@ -24,11 +24,10 @@ use super::local::{
 };
 use crate::base::limits::WORKSPACE_OUTPUT_BYTES;
 use crate::base::sync::unpoisoned;
-use crate::host::{RUN_VAR, THREAD_VAR};
-use crate::rye::{Rye, SandboxServer, run_id};
+use crate::rye::{Rye, SandboxServer};
 use crate::thread::{
     BackendCapability, BackendFault, BackendFaultKind, FileEncoding, Payload, PayloadResult,
-    SandboxBackend, ThreadId, WorkspaceEntry, shown_bytes,
+    SandboxBackend, WorkspaceEntry, shown_bytes,
 };
 use server::{ANSWER_MS, Remote, Server};
 
@@ -41,7 +40,6 @@ const OPEN: &str = "cd \"${TMPDIR:-/tmp}\" && mkdir -m 700 rye-thread rye-thread
 /// See the module.
 pub(super) struct OpenSandbox<'a> {
     server: Server<'a>,
-    thread: ThreadId,
     opened: OpenedOnce<OpenRemote>,
 }
 
@@ -79,14 +77,8 @@ struct Done {
 }
 
 impl<'a> OpenSandbox<'a> {
-    pub(super) fn new(rye: &'a Rye, settings: SandboxServer, thread: ThreadId) -> Self {
-        Self { server: Server::new(rye, settings), thread, opened: OpenedOnce::default() }
-    }
-
-    /// Hands the sandbox to the thread that goes on.
-    pub(super) fn moved_to(mut self, thread: ThreadId) -> Self {
-        self.thread = thread;
-        self
+    pub(super) fn new(rye: &'a Rye, settings: SandboxServer) -> Self {
+        Self { server: Server::new(rye, settings), opened: OpenedOnce::default() }
     }
 
     pub(super) fn url(&self) -> &str {
@@ -220,11 +212,7 @@ impl<'a> OpenSandbox<'a> {
         match payload {
             Payload::CommandRun { cmd, env, cwd, stdin, timeout } => {
                 let path = plain(cwd.as_deref().unwrap_or("."))?;
-                // A rye that it starts is below this thread, whatever else the command is given.
-                let below = [(RUN_VAR, run_id()), (THREAD_VAR, self.thread.to_string())];
-                let below = below.map(|(name, value)| (name.to_owned(), value));
-                let env = env.into_iter().chain(below);
-                let env = env.map(|(name, value)| quoted(&format!("{name}={value}")));
+                let env = env.iter().map(|(name, value)| quoted(&format!("{name}={value}")));
                 let env: Vec<String> = env.collect();
                 let call = format!("cmd={}\nrun_command {}", quoted(&cmd), env.join(" "));
                 let time = timeout.saturating_sub(begin.elapsed());
