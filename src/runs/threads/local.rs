@@ -170,14 +170,7 @@ impl SandboxBackend for LocalBackend<'_> {
                 self.command(&workspace, (cmd, env, cwd, stdin), timeout)
             }
             Payload::FilesRead { path, encoding } => {
-                let bytes = workspace.read(&path)?;
-                match encoding {
-                    FileEncoding::Bytes => Ok(PayloadResult::Bytes(bytes)),
-                    FileEncoding::Utf8 => match String::from_utf8(bytes) {
-                        Ok(text) => Ok(PayloadResult::Text(text)),
-                        Err(_) => Err(not_utf8(&path)),
-                    },
-                }
+                decoded(workspace.read(&path)?, encoding, &path)
             }
             Payload::FilesWrite { path, data, mode } => {
                 workspace.write(&path, &data, mode)?;
@@ -322,8 +315,19 @@ pub(super) fn took_too_long(timeout: Duration) -> BackendFault {
     BackendFault::new(BackendFaultKind::Timeout, why)
 }
 
-pub(super) fn not_utf8(path: &str) -> BackendFault {
-    os_error(&format!("`{path}` is not UTF-8"))
+/// The content of a file, as what it is asked for.
+pub(super) fn decoded(
+    bytes: Vec<u8>,
+    encoding: FileEncoding,
+    path: &str,
+) -> Result<PayloadResult, BackendFault> {
+    match encoding {
+        FileEncoding::Bytes => Ok(PayloadResult::Bytes(bytes)),
+        FileEncoding::Utf8 => match String::from_utf8(bytes) {
+            Ok(text) => Ok(PayloadResult::Text(text)),
+            Err(_) => Err(os_error(&format!("`{path}` is not UTF-8"))),
+        },
+    }
 }
 
 pub(super) fn not_regular(path: &str) -> BackendFault {

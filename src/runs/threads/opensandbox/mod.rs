@@ -19,15 +19,15 @@ use rustix::io::Errno;
 
 use super::backend::OpenedOnce;
 use super::local::{
-    WORKSPACE_FILE_BYTES, WORKSPACE_NAMES, not_regular, not_utf8, os_error, plain, told, too_large,
+    WORKSPACE_FILE_BYTES, WORKSPACE_NAMES, decoded, not_regular, os_error, plain, told, too_large,
     too_many, took_too_long, unwritable,
 };
 use crate::base::limits::WORKSPACE_OUTPUT_BYTES;
 use crate::base::sync::unpoisoned;
 use crate::rye::{Rye, SandboxServer};
 use crate::thread::{
-    BackendCapability, BackendFault, BackendFaultKind, FileEncoding, Payload, PayloadResult,
-    SandboxBackend, WorkspaceEntry, shown_bytes,
+    BackendCapability, BackendFault, BackendFaultKind, Payload, PayloadResult, SandboxBackend,
+    WorkspaceEntry, shown_bytes,
 };
 use server::{ANSWER_MS, Remote, Server};
 
@@ -222,13 +222,7 @@ impl<'a> OpenSandbox<'a> {
                 let call = format!("most={WORKSPACE_FILE_BYTES}\nread_file");
                 let path = plain(&path)?;
                 let bytes = self.printed(open, &Job::new(path.clone(), call, Vec::new()))?;
-                match encoding {
-                    FileEncoding::Bytes => Ok(PayloadResult::Bytes(bytes)),
-                    FileEncoding::Utf8 => match String::from_utf8(bytes) {
-                        Ok(text) => Ok(PayloadResult::Text(text)),
-                        Err(_) => Err(not_utf8(&path)),
-                    },
-                }
+                decoded(bytes, encoding, &path)
             }
             Payload::FilesWrite { path, data, mode } => {
                 let path = plain(&path)?;
