@@ -18,6 +18,7 @@ use crate::id::{Fingerprint, ItemId};
 use crate::remote::{NamedRemote, NodeIdentity, REMOTE_UNKNOWN_KEY, RemoteError, RemoteTable};
 use crate::runs::{Node, RemotePlan, refused_json};
 use crate::rye::{CallPolicy, LockMode, RemoteParts, Rye, now, remotes_of};
+use crate::space::Glob;
 use crate::trace::Quiet;
 use crate::verify::{own_text, write_own};
 
@@ -228,12 +229,13 @@ fn plan(item: &str, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
     let total: u64 = files.values().map(|file| file.size).sum();
     let left_out: Vec<Value> = plan.tree.left_out.iter().map(refused_json).collect();
     if out.is_json() {
+        let outputs: Vec<&str> = parts.files.outputs.iter().map(Glob::text).collect();
         let rows = files.iter().map(|(path, file)| {
             json!({"path": path.to_string(), "size": file.size, "sha256": file.sha256.to_string()})
         });
         out.success(json!({
             "item_id": parts.item, "files": rows.collect::<Vec<_>>(), "bytes": total,
-            "left_out": left_out, "secrets": parts.secrets, "outputs": parts.files.outputs,
+            "left_out": left_out, "secrets": parts.secrets, "outputs": outputs,
         }));
         return Ok(Exit::DONE);
     }
@@ -252,7 +254,7 @@ fn plan(item: &str, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
         out.line(&format!("{:>12}  the node needs its own value", escape_line(name)));
     }
     for pattern in &parts.files.outputs {
-        out.line(&format!("{:>12}  {}", "comes back", escape_line(pattern)));
+        out.line(&format!("{:>12}  {}", "comes back", escape_line(pattern.text())));
     }
     Ok(Exit::DONE)
 }

@@ -35,7 +35,7 @@ impl RemotePlan {
         let own = parts.sources.iter().filter(|source| !source.item().id.is_reserved());
         let given = own.flat_map(files_of).collect();
         let project = rye.spaces().project_path();
-        let tree = collect(project, &globs(&parts.files.inputs), given)?;
+        let tree = collect(project, &parts.files.inputs, given)?;
         let signed = parts.sources.iter().filter_map(|source| Some(source.signer()?.at));
         let time = signed.max().unwrap_or_else(now);
         Ok(Self { tree, item: parts.item.to_string(), time })
@@ -75,11 +75,6 @@ fn files_of(source: &Source) -> Vec<GivenFile> {
         mode: FileMode::Data,
     });
     own.into_iter().chain(parts).collect()
-}
-
-/// Patterns that were checked when the item was read.
-pub(super) fn globs(patterns: &[String]) -> Vec<Glob> {
-    patterns.iter().filter_map(|pattern| Glob::new(pattern).ok()).collect()
 }
 
 /// How long so many bytes may take over a line of 4 Mbit/s.
@@ -154,7 +149,8 @@ pub(super) fn take_outputs(
         for file in outputs.files().values() {
             pull(node, store, file.sha256, file.size)?;
         }
-        let declared = globs(&row.outputs);
+        let declared: Vec<Glob> =
+            row.outputs.iter().filter_map(|glob| Glob::new(glob).ok()).collect();
         let done = write_outputs(store, &outputs, &row.project, &row.at_request, &declared)?;
         let text = |paths: Vec<RelPath>| paths.iter().map(ToString::to_string).collect::<Vec<_>>();
         (written, unchanged) = (text(done.written), text(done.unchanged));

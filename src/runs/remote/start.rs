@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::known::{Asking, RemoteRow, ref_of};
 use super::node::Node;
-use super::snapshot::{RemotePlan, globs, push, refused_json};
+use super::snapshot::{RemotePlan, push, refused_json};
 use crate::base::Digest;
 use crate::base::json::object;
 use crate::base::time::as_ms;
@@ -53,7 +53,7 @@ pub(in crate::runs) fn run_on_node(
     let outputs = &run.parts.files.outputs;
     let at_request = match outputs.is_empty() {
         true => TreeManifest::default(),
-        false => present(project, &globs(outputs))?,
+        false => present(project, outputs)?,
     };
     let receipts = match run.parts.item.kind {
         Kind::Tool => rye.receipts().places(request, loader.trust, &id)?,
@@ -67,7 +67,7 @@ pub(in crate::runs) fn run_on_node(
         url: node.remote.url.origin(),
         node: node.remote.node,
         at_request,
-        outputs: outputs.clone(),
+        outputs: outputs.iter().map(|glob| glob.text().to_owned()).collect(),
         project: project.to_owned(),
         receipts: receipts.into_iter().filter_map(absolute).collect(),
         timeout_ms: as_ms(node.remote.timeout),
@@ -155,7 +155,7 @@ fn request_for(
         detached: request.detached,
         snapshot,
         secrets: run.parts.secrets.iter().cloned().collect(),
-        outputs: run.parts.files.outputs.clone(),
+        outputs: row.outputs.clone(),
         model: request.of_thread.model.clone(),
         limit_overrides: request.of_thread.limits.clone(),
         timeout_ms: request.timeout.map(as_ms),
