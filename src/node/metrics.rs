@@ -22,7 +22,6 @@ use crate::base::random;
 use crate::base::sync::unpoisoned;
 use crate::diagnostic::{Code, Failure};
 use crate::remote::RemoteError;
-use crate::trust::NodeCaller;
 
 /// Counts since the node was started.
 pub(super) struct Metrics {
@@ -69,7 +68,7 @@ impl Metrics {
         *unpoisoned(self.refusals.lock()).entry(code.name()).or_default() += 1;
     }
 
-    fn text(&self, callers: usize) -> String {
+    fn text(&self) -> String {
         let count = |count: &AtomicU64| count.load(Ordering::Relaxed);
         let (started, ended) = (count(&self.started), count(&self.ended));
         let mut out = String::new();
@@ -84,7 +83,6 @@ impl Metrics {
         put("runs_started_total", "counter", &one(started));
         put("runs_ended_total", "counter", &one(ended));
         put("runs", "gauge", &one(started.saturating_sub(ended)));
-        put("callers", "gauge", &one(callers as u64));
         let refusals = unpoisoned(self.refusals.lock());
         let rows: Vec<_> =
             refusals.iter().map(|(code, count)| (format!("{{code=\"{code}\"}}"), *count)).collect();
@@ -104,6 +102,5 @@ pub(super) async fn metrics(
         let why = "it needs the bearer token in `.ai/state/node/metrics.token`".into();
         return Err(RemoteError::BadSignature { why }.into());
     }
-    let callers = NodeCaller::all(&node.rye.trust()).len();
-    Ok(with_kind("text/plain; version=0.0.4", node.metrics.text(callers)))
+    Ok(with_kind("text/plain; version=0.0.4", node.metrics.text()))
 }
