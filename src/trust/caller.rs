@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use super::document::RawKey;
 use super::error::TrustError;
 use super::own_file::{OwnFile, remove_own, write_own};
 use super::project::record_id;
@@ -76,12 +77,6 @@ struct RawCaller {
     public_key: RawKey,
 }
 
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct RawKey {
-    pem: String,
-}
-
 /// A folder that holds what a caller sent.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -93,12 +88,7 @@ struct Guest {
 impl NodeCaller {
     fn parse(text: &str) -> Result<Self, String> {
         let raw: RawCaller = toml::from_str(text).map_err(|error| brief_line(error.message()))?;
-        let Some(Ok(key)) = PublicKey::from_pem(&raw.public_key.pem) else {
-            return Err("`public_key.pem` is not a valid Ed25519 public key".into());
-        };
-        if key.fingerprint().to_string() != raw.fingerprint {
-            return Err("`fingerprint` is not the fingerprint of `public_key.pem`".into());
-        }
+        let key = raw.public_key.with(&raw.fingerprint).map_err(|fault| fault.to_string())?;
         let scopes = raw.scopes.iter().map(|scope| scope.parse()).collect::<Result<_, _>>()?;
         let signer = |text: &String| {
             text.parse().map_err(|_| format!("`{}` is not a valid fingerprint", brief_line(text)))

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::key_scope::{InProject, KeyScope};
 use crate::base::Timestamp;
@@ -69,10 +69,24 @@ struct Raw {
     public_key: RawKey,
 }
 
-#[derive(Deserialize)]
+#[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct RawKey {
-    pem: String,
+pub(super) struct RawKey {
+    pub(super) pem: String,
+}
+
+impl RawKey {
+    /// The key, which has that fingerprint.
+    pub(super) fn with(&self, fingerprint: &str) -> Result<PublicKey, DocumentFault> {
+        let fingerprint: Fingerprint =
+            fingerprint.parse().map_err(|_| "`fingerprint` is not a valid fingerprint")?;
+        match PublicKey::from_pem(&self.pem) {
+            None => Err("`public_key.pem` is not a valid Ed25519 public key".into()),
+            Some(Err(_)) => Err(DocumentFault::Weak),
+            Some(Ok(key)) if key.fingerprint() == fingerprint => Ok(key),
+            Some(Ok(_)) => Err("`fingerprint` is not the fingerprint of `public_key.pem`".into()),
+        }
+    }
 }
 
 impl TrustDocument {
@@ -87,16 +101,7 @@ impl TrustDocument {
         }
         let raw: Raw =
             toml::from_str(text).map_err(|e| DocumentFault::Wrong(brief_line(e.message())))?;
-        let fingerprint: Fingerprint =
-            raw.fingerprint.parse().map_err(|_| "`fingerprint` is not a valid fingerprint")?;
-        let public_key = match PublicKey::from_pem(&raw.public_key.pem) {
-            None => return Err("`public_key.pem` is not a valid Ed25519 public key".into()),
-            Some(Err(_)) => return Err(DocumentFault::Weak),
-            Some(Ok(key)) => key,
-        };
-        if public_key.fingerprint() != fingerprint {
-            return Err("`fingerprint` is not the fingerprint of `public_key.pem`".into());
-        }
+        let public_key = raw.public_key.with(&raw.fingerprint)?;
         // The owner is shown between these marks, so it must not hold one.
         let is_line = !raw.owner.contains(|c: char| c.is_control() || c == '`')
             && unfit(&raw.owner).is_none();
@@ -120,7 +125,7 @@ impl TrustDocument {
         };
         let in_project = raw.in_project.into_iter().map(own).collect::<Result<_, _>>()?;
         Ok(Self {
-            fingerprint,
+            fingerprint: public_key.fingerprint(),
             owner,
             scope,
             projects,
