@@ -53,8 +53,8 @@ pub(crate) struct WireEnvelope {
 }
 
 impl WireEnvelope {
-    /// With the signatures of several over one payload.
-    pub(crate) fn with(payload_type: &str, payload: &[u8], signatures: Vec<WireSignature>) -> Self {
+    /// With the signatures of one or several over one payload.
+    pub(crate) fn new(payload_type: &str, payload: &[u8], signatures: Vec<WireSignature>) -> Self {
         let (payload, payload_type) = (STANDARD.encode(payload), payload_type.to_owned());
         Self { payload, payload_type, signatures }
     }
@@ -76,25 +76,6 @@ impl WireEnvelope {
         }
         Ok((decoded(&self.payload, "payload")?, self.signatures))
     }
-}
-
-impl WireSignature {
-    pub(crate) fn new(keyid: String, sig: &[u8]) -> Self {
-        Self { keyid: Some(keyid), sig: STANDARD.encode(sig) }
-    }
-
-    /// # Errors
-    /// A sentence: it is not base64.
-    pub(crate) fn bytes(&self) -> Result<Vec<u8>, String> {
-        decoded(&self.sig, "signature")
-    }
-}
-
-impl WireEnvelope {
-    /// With one signature.
-    pub(crate) fn new(payload_type: &str, payload: &[u8], signature: WireSignature) -> Self {
-        Self::with(payload_type, payload, vec![signature])
-    }
 
     /// The payload of this type and its one signature, which is not verified.
     ///
@@ -106,6 +87,18 @@ impl WireEnvelope {
             Ok([signature]) => Ok((payload, signature)),
             Err(all) => Err(format!("it has {} signatures, not one", all.len())),
         }
+    }
+}
+
+impl WireSignature {
+    pub(crate) fn new(keyid: String, sig: &[u8]) -> Self {
+        Self { keyid: Some(keyid), sig: STANDARD.encode(sig) }
+    }
+
+    /// # Errors
+    /// A sentence: it is not base64.
+    pub(crate) fn bytes(&self) -> Result<Vec<u8>, String> {
+        decoded(&self.sig, "signature")
     }
 }
 

@@ -276,7 +276,7 @@ impl OmsSignature {
     /// The text of the signature file; ends with a line feed.
     pub(crate) fn to_text(&self) -> String {
         let sig = WireSignature::new(String::new(), &self.sig);
-        let envelope = WireEnvelope::new(STATEMENT, &self.payload, sig);
+        let envelope = WireEnvelope::new(STATEMENT, &self.payload, vec![sig]);
         let material = match &self.by {
             SaysBy::Sigstore(material) => return written(material.as_ref(), envelope),
             SaysBy::Key { fingerprint } => Material {

@@ -93,7 +93,7 @@ impl AnyEnvelope {
         let mut signatures: Vec<_> = self.signatures.iter().map(wire).collect();
         let sig = pair.sign_dsse(STATEMENT, &self.payload);
         signatures.push(WireSignature::new(pair.public().fingerprint().to_string(), &sig));
-        let wire = WireEnvelope::with(STATEMENT, &self.payload, signatures);
+        let wire = WireEnvelope::new(STATEMENT, &self.payload, signatures);
         serde_json::to_string(&wire).expect("texts are JSON") + "\n"
     }
 }
@@ -135,7 +135,7 @@ impl Envelope {
 
     /// The text of the envelope; ends with a line feed.
     pub(crate) fn to_text(&self) -> String {
-        let wire = WireEnvelope::new(self.kind.as_str(), &self.payload, self.signature());
+        let wire = WireEnvelope::new(self.kind.as_str(), &self.payload, vec![self.signature()]);
         serde_json::to_string(&wire).expect("texts are JSON") + "\n"
     }
 
