@@ -174,10 +174,10 @@ pub(super) async fn wait_until_over(
 ) -> Result<(), Failure> {
     let until = Instant::now() + time;
     let known = || unpoisoned(node.running.lock()).get(id).map(|run| run.over.clone());
-    if let Some(over) = over.or_else(known) {
-        if !wait_until_over_here(over, time).await.is_over {
-            return Ok(());
-        }
+    if let Some(over) = over.or_else(known)
+        && !wait_until_over_here(over, time).await.is_over
+    {
+        return Ok(());
     }
     let mut version = None;
     while Instant::now() < until {
