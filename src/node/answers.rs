@@ -17,7 +17,7 @@ use crate::diagnostic::{Diagnostic, Failure};
 use crate::registry::{Served, ServedRuns};
 use crate::remote::RemoteError;
 use crate::report::error_json;
-use crate::runs::{KnownRun, Threads};
+use crate::runs::{KnownRun, Threads, newest_run};
 
 /// The longest time for which an answer is held back, in seconds.
 const HELD_BACK: u64 = 60;
@@ -76,7 +76,7 @@ pub(super) async fn list(
         let key = asked.caller.key.fingerprint().to_string();
         let ids = ServedRuns::new(&mut node.registry()).ids_of(&key, LISTED)?;
         let threads = Threads::new(&node.rye);
-        let told = |id: &String| Some(for_caller(id, &threads.newest(id).ok()?));
+        let told = |id: &String| Some(for_caller(id, &newest_run(threads, id).ok()?));
         Ok(json!({"threads": ids.iter().filter_map(told).collect::<Vec<_>>()}))
     });
     Ok(answer(&listed.await?))
@@ -139,7 +139,7 @@ pub(super) async fn cancel(
                     std::thread::sleep(LOOK);
                 }
                 // A caller whose line broke asks once more.
-                match threads.newest(&id)?.is_over() {
+                match newest_run(threads, &id)?.is_over() {
                     true => Ok(()),
                     false => threads.cancel(&id).map(drop),
                 }
@@ -184,7 +184,7 @@ pub(super) async fn wait_until_over(
         let (here, name) = (Arc::clone(node), id.to_owned());
         let newest = node.registry().version()?;
         if version.replace(newest) != Some(newest) {
-            let open = beside(move || Ok(Threads::new(&here.rye).newest(&name)?.is_open()));
+            let open = beside(move || Ok(newest_run(Threads::new(&here.rye), &name)?.is_open()));
             if !open.await? {
                 break;
             }
@@ -200,7 +200,7 @@ pub(super) async fn answer_of(node: &Arc<Node>, id: String) -> Result<Value, Fai
     let told = beside(move || {
         let threads = Threads::new(&here.rye);
         let is_here = here.has_to_run(&id);
-        let known = match threads.newest(&id) {
+        let known = match newest_run(threads, &id) {
             // It registers itself when its turn has come.
             Err(_) if is_here => return Ok(created(&id)),
             known => known?,

@@ -1,5 +1,5 @@
-//! The connection of a caller. Bytes that are not HTTP get a reason, as every other refusal has one:
-//! the library answers them with a status alone. One who reads nothing for a while loses it.
+//! The connection of a caller. Bytes that are not HTTP get a reason, as every other refusal has
+//! one: the library answers them with a status alone. One who reads nothing for a while loses it.
 
 use std::io;
 use std::pin::Pin;

@@ -17,7 +17,7 @@ use crate::diagnostic::Failure;
 use crate::id::Fingerprint;
 use crate::registry::ServedRuns;
 use crate::report::RemoteRecord;
-use crate::runs::{Threads, refused_json};
+use crate::runs::{Threads, newest_run, refused_json};
 use crate::rye::now;
 use crate::space::{Glob, ProjectIdentity};
 use crate::store::kinds::{Snapshot, load, save};
@@ -167,7 +167,9 @@ impl Node {
             ids.iter().map(|id| (folder_name(id), id)).collect();
         for entry in fs::read_dir(&self.workspaces.root).into_iter().flatten().flatten() {
             match entry.file_name().to_str().and_then(|name| by_folder.get(name)) {
-                Some(id) if Threads::new(&self.rye).newest(id).is_ok_and(|run| run.is_over()) => {
+                Some(id)
+                    if newest_run(Threads::new(&self.rye), id).is_ok_and(|run| run.is_over()) =>
+                {
                     let _ = self.finish(id);
                 }
                 None if is_older(&entry.path(), LEFT_ALONE) => self.remove_folder(&entry.path()),

@@ -16,8 +16,10 @@ use crate::base::{Address, Digest, Digesting, random};
 use crate::diagnostic::Code;
 use crate::host::{AnswerPart, Host, HttpAnswer, HttpCall, NetFault, NetSettings, Vars};
 use crate::parse::kept_json;
+use crate::registry::CODES as REGISTRY_CODES;
 use crate::signature::{HttpSignature, KeyPair, PublicKey, sign_request, verify_answer};
-use crate::{registry, store, thread};
+use crate::store::CODES as STORE_CODES;
+use crate::thread::CODES as THREAD_CODES;
 
 /// How long a request is valid, in seconds.
 const VALID: i64 = 120;
@@ -239,7 +241,7 @@ impl NodeClient<'_> {
     fn refusal(&self, status: u16, body: &[u8]) -> RemoteError {
         let told = kept_json(body).unwrap_or_default();
         let text = |key: &str| told[key].as_str().unwrap_or_default();
-        let mut codes = [CODES, store::CODES, thread::CODES, registry::CODES].into_iter().flatten();
+        let mut codes = [CODES, STORE_CODES, THREAD_CODES, REGISTRY_CODES].into_iter().flatten();
         let code: Option<Code> = codes.find(|code| code.name() == text("code")).copied();
         let data = told["data"].as_object().cloned().unwrap_or_else(Map::new);
         match code {

@@ -26,5 +26,5 @@ pub use snippets::RyeTools;
 pub(crate) use snippets::SnippetRows;
 pub(crate) use threads::{
     ExportedThread, KnownRun, TailEnd, Threads, VerifiedThread, WaitsOn, ask_node, full_run_id,
-    listed_runs, threads_from_outside, waiting_above,
+    listed_runs, newest_run, threads_from_outside, waiting_above,
 };

@@ -113,7 +113,7 @@ pub(crate) use nesting::Nesting;
 pub(crate) use offer::{Offer, OfferOutcome};
 pub(crate) use projects::{Review, ReviewedItem, SignerIs};
 pub(crate) use reach::{Reach, ReachedItem, SignedBy};
-pub(crate) use receipts::{CheckedReceipt, DueReceipts, ExpectedRun, HeldReceipts, Place};
+pub(crate) use receipts::{CheckedReceipt, DueReceipts, ExpectedRun, HeldReceipts, ReceiptPlace};
 pub(crate) use request::{Origin, PassedValues, ThreadOptions, ThreadParent};
 pub(crate) use risk::{risk, risks};
 pub(crate) use run::run_id;

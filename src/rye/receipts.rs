@@ -23,7 +23,7 @@ use crate::report::{Ran, Receipt, ReceiptError, RemoteRecord, Warned};
 use crate::verify::{AnyEnvelope, Envelope, KeyError, KeyPair, OwnKeys, PublicKey, TrustStore};
 
 /// A file and the mode that it gets.
-pub(crate) type Place = (PathBuf, u32);
+pub(crate) type ReceiptPlace = (PathBuf, u32);
 
 /// Everything that can fail before a run has not failed: there is a key, and a file for the
 /// receipt.
@@ -50,7 +50,7 @@ pub(crate) struct DueReceipts {
     /// How the run ended.
     ended: String,
     text: String,
-    places: Vec<Place>,
+    places: Vec<ReceiptPlace>,
 }
 
 /// Where the receipts of a run are kept until its report is written.
@@ -134,11 +134,11 @@ impl Receipts<'_> {
         request: &Request,
         trust: &TrustStore<'_>,
         run_id: &str,
-    ) -> Result<Vec<Place>, Failure> {
+    ) -> Result<Vec<ReceiptPlace>, Failure> {
         if request.dry_run {
             return Ok(Vec::new());
         }
-        let mut places: Vec<Place> =
+        let mut places: Vec<ReceiptPlace> =
             request.receipt.iter().map(|path| (path.clone(), 0o644)).collect();
         if trust.wants_receipts()?
             && let Some(user) = self.rye.spaces.get(Space::User)
@@ -154,7 +154,7 @@ impl Receipts<'_> {
     /// `key.*`, `receipt.revoked`, `receipt.io`, `plan.bad_config`: nothing has been run.
     pub(crate) fn writer(
         self,
-        places: Vec<Place>,
+        places: Vec<ReceiptPlace>,
         plan: &Plan,
         trust: &TrustStore<'_>,
     ) -> Result<Option<ReceiptWriter>, Failure> {
@@ -184,7 +184,7 @@ impl Receipts<'_> {
     ///
     /// # Errors
     /// `receipt.io`, `space.*`
-    pub(crate) fn open(self, places: Vec<Place>) -> Result<Vec<(AtomicFile, u32)>, Failure> {
+    pub(crate) fn open(self, places: Vec<ReceiptPlace>) -> Result<Vec<(AtomicFile, u32)>, Failure> {
         let state = self.rye.spaces.user()?.base().join(".ai/state/receipts");
         let files = places.into_iter().map(|(path, mode)| {
             let made = match path.starts_with(&state) {
@@ -269,7 +269,7 @@ impl Receipts<'_> {
     pub(crate) fn countersign(
         self,
         receipt: &Value,
-        places: &[Place],
+        places: &[ReceiptPlace],
         node: &PublicKey,
         remote: &RemoteRecord,
     ) -> Result<Vec<PathBuf>, Failure> {
@@ -356,7 +356,7 @@ impl ReceiptWriter {
         let text = Envelope::seal(&self.pair, payload).to_text();
         if let Some(held) = held {
             let places = self.files.iter().map(|(file, mode)| (file.path().to_owned(), *mode));
-            let places: Vec<Place> = places.collect();
+            let places: Vec<ReceiptPlace> = places.collect();
             written.paths = places.iter().map(|(path, _)| path.clone()).collect();
             let (item, ended) = (plan.item().to_string(), ended.to_owned());
             held.hold(DueReceipts { item, ended, text, places });

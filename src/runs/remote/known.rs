@@ -15,7 +15,7 @@ use crate::parse::kept_json;
 use crate::registry::{AnyRun, Registry, RunState, ServedRuns};
 use crate::remote::{NamedRemote, NodeClient, REMOTE_NOT_FOUND, RemoteError, RunAnswer, run_path};
 use crate::report::{RemoteRecord, error_json};
-use crate::rye::{Place, Rye, moment};
+use crate::rye::{ReceiptPlace, Rye, moment};
 use crate::store::manifest::TreeManifest;
 use crate::store::{FolderStore, GRACE, ObjectStore, RefName};
 use crate::thread::{THREAD_CANCELLED, THREAD_NOT_FOUND};
@@ -42,7 +42,7 @@ pub(in crate::runs) struct RemoteRow {
     /// The folder that they come back to.
     pub(super) project: PathBuf,
     /// Where the receipt goes.
-    pub(super) receipts: Vec<Place>,
+    pub(super) receipts: Vec<ReceiptPlace>,
     /// How long the node may be out of reach, in milliseconds.
     pub(super) timeout_ms: u64,
 }

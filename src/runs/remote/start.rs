@@ -19,7 +19,7 @@ use crate::remote::{
 };
 use crate::report::{RemoteReport, Warned};
 use crate::runs::detached::state_base;
-use crate::rye::{Loader, Place, RemoteRun, Request, moment, remotes_of};
+use crate::rye::{Loader, ReceiptPlace, RemoteRun, Request, moment, remotes_of};
 use crate::store::manifest::TreeManifest;
 use crate::store::tree::present;
 use crate::store::{FolderStore, ObjectStore};
@@ -59,7 +59,7 @@ pub(in crate::runs) fn run_on_node(
         Kind::Tool => rye.receipts().places(request, loader.trust, &id)?,
         _ => Vec::new(),
     };
-    let absolute = |(path, mode): Place| Some((std::path::absolute(path).ok()?, mode));
+    let absolute = |(path, mode): ReceiptPlace| Some((std::path::absolute(path).ok()?, mode));
     // Each can be written, before anything runs.
     drop(rye.receipts().open(receipts.clone())?);
     let row = RemoteRow {

@@ -242,14 +242,6 @@ impl Threads<'_> {
         }
     }
 
-    /// One thread or detached run, or the thread that goes on for it.
-    ///
-    /// # Errors
-    /// As [`Threads::run`].
-    pub(crate) fn newest(self, id: &str) -> Result<KnownRun, Failure> {
-        self.run(&newest_of(self, id)?)
-    }
-
     /// Waits until one ended, at most for `time`. `Ok(Err)` is the signal that ended the wait.
     ///
     /// # Errors
@@ -409,6 +401,14 @@ pub(super) fn earlier_of(threads: Threads<'_>, id: &ThreadId) -> Result<Vec<Thre
     let Some(mut registry) = threads.registry()? else { return Ok(Vec::new()) };
     let all = Continuations::new(&mut registry).earlier_of(id.as_str())?;
     Ok(all.iter().filter_map(|id| id.parse().ok()).collect())
+}
+
+/// A thread or detached run as it is now: the thread that goes on for it counts.
+///
+/// # Errors
+/// As [`Threads::run`].
+pub(crate) fn newest_run(threads: Threads<'_>, id: &str) -> Result<KnownRun, Failure> {
+    threads.run(&newest_of(threads, id)?)
 }
 
 /// The thread that goes on for one, or the thread itself.

@@ -48,7 +48,7 @@ pub(crate) use cancel::waiting_above;
 pub(super) use detached_waits::CarriedOutFor;
 pub(crate) use export::ExportedThread;
 pub(super) use known_runs::is_asked_to_stop;
-pub(crate) use known_runs::{KnownRun, ask_node, full_run_id};
+pub(crate) use known_runs::{KnownRun, ask_node, full_run_id, newest_run};
 pub(crate) use result::listed_runs;
 pub(super) use resume::ThreadStart;
 pub(crate) use tail::TailEnd;
