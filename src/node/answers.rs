@@ -94,7 +94,7 @@ pub(super) async fn show(
     let wait = wait.parse().ok().filter(|wait| *wait <= HELD_BACK);
     let why = "`wait` is not a number of seconds up to 60";
     let wait = wait.ok_or_else(|| RemoteError::bad_request(why))?;
-    wait_until_over(&node, &id, None, Duration::from_secs(wait)).await?;
+    wait_until_over(&node, &id, Duration::from_secs(wait)).await?;
     Ok(answer(&answer_of(&node, id).await?))
 }
 
@@ -123,30 +123,26 @@ pub(super) async fn cancel(
         let ends_here = |run: &RunningRun| !run.is_thread || !run.over.borrow().has_begun;
         if running.get(&id).is_some_and(ends_here) { running.remove(&id) } else { None }
     };
-    match here {
-        Some(run) => {
-            let over = run.over.clone();
-            run.cancel(&node);
-            wait_until_over(&node, &id, Some(over), Duration::from_secs(HELD_BACK)).await?;
-        }
-        None => {
-            let (node, id) = (Arc::clone(&node), id.clone());
-            let cancelled = beside(move || {
-                let threads = Threads::new(&node.rye);
-                let until = Instant::now() + Duration::from_secs(HELD_BACK);
-                // A thread has begun, and registers itself soon.
-                while node.has_to_run(&id) && threads.run(&id).is_err() && Instant::now() < until {
-                    std::thread::sleep(LOOK);
-                }
-                // A caller whose line broke asks once more.
-                match newest_run(threads, &id)?.is_over() {
-                    true => Ok(()),
-                    false => threads.cancel(&id).map(drop),
-                }
-            });
-            cancelled.await?;
-        }
+    if let Some(run) = here {
+        let over = run.over.clone();
+        run.cancel(&node);
+        wait_until_over_here(over, Duration::from_secs(HELD_BACK)).await;
     }
+    let (here, name) = (Arc::clone(&node), id.clone());
+    let cancelled = beside(move || {
+        let threads = Threads::new(&here.rye);
+        let until = Instant::now() + Duration::from_secs(HELD_BACK);
+        // A thread has begun, and registers itself soon.
+        while here.has_to_run(&name) && threads.run(&name).is_err() && Instant::now() < until {
+            std::thread::sleep(LOOK);
+        }
+        // A caller whose line broke asks once more. A detached run has a process of its own.
+        match newest_run(threads, &name)?.is_over() {
+            true => Ok(()),
+            false => threads.cancel(&name).map(drop),
+        }
+    });
+    cancelled.await?;
     Ok(answer(&answer_of(&node, id).await?))
 }
 
@@ -169,12 +165,11 @@ pub(super) fn created(id: &str) -> Value {
 pub(super) async fn wait_until_over(
     node: &Arc<Node>,
     id: &str,
-    over: Option<watch::Receiver<RunOver>>,
     time: Duration,
 ) -> Result<(), Failure> {
     let until = Instant::now() + time;
-    let known = || unpoisoned(node.running.lock()).get(id).map(|run| run.over.clone());
-    if let Some(over) = over.or_else(known)
+    let known = unpoisoned(node.running.lock()).get(id).map(|run| run.over.clone());
+    if let Some(over) = known
         && !wait_until_over_here(over, time).await.is_over
     {
         return Ok(());

@@ -96,7 +96,10 @@ pub(super) async fn execute(
         .map_err(|error| RemoteError::bad_request(format!("`item_id`: {error}")))?;
     may_run(&node, &asked, &request, &item)?;
     let id = request.run.clone();
-    if let Some(over) = begin(&node, &asked, request, item).await? {
+    // It goes on where the caller's line breaks, so that no claim is left without its run.
+    let (here, own) = (Arc::clone(&node), asked.clone());
+    let begun = tokio::spawn(async move { begin(&here, &own, request, item).await });
+    if let Some(over) = begun.await.map_err(|_| RemoteError::Bug)?? {
         wait_until_over_here(over, HELD_BACK).await;
     }
     match answer_of(&node, id.clone()).await {
@@ -312,7 +315,8 @@ impl PreparedRun {
             Err(Failed::early(why, self.item.to_string(), start.elapsed()))
         });
         let end = ended_run(ran, id, start);
-        let was_refused = || Threads::new(&node.rye).run(id).is_err();
+        let known = || Threads::new(&node.rye).run(id);
+        let was_refused = || known().is_err_and(|failure| failure.reason() == THREAD_NOT_FOUND);
         if !registers_itself(&self.request, &self.item) || was_refused() {
             self.write_end(node, &end);
         }

@@ -51,6 +51,9 @@ const DRAIN: Duration = Duration::from_mins(10);
 /// How long answers that are under way have when a node ends.
 const LAST_ANSWERS: Duration = Duration::from_secs(5);
 
+/// Connections to the registry that stay open for the next request.
+const POOLED: usize = 8;
+
 /// How often it is looked if the operator asked a run of this process to stop.
 const STOP_LOOK: Duration = Duration::from_millis(250);
 
@@ -92,8 +95,9 @@ pub(super) struct Node {
     registry: Mutex<Registry>,
     pub(super) nonces: Mutex<Nonces>,
     pub(super) workspaces: Workspaces,
-    /// Held while the outputs of a run are taken out of its folder.
-    pub(super) finishing: Mutex<()>,
+    /// Held while the outputs of a run are taken out of its folder: one for the runs whose folders
+    /// begin with the same digit.
+    pub(super) finishing: [Mutex<()>; 16],
     pub(super) pool: Pool<'static>,
     /// Runs of this process.
     pub(super) running: Mutex<HashMap<String, RunningRun>>,
@@ -108,6 +112,7 @@ pub(super) struct Node {
 impl Node {
     fn new(setup: NodeSetup) -> Result<Self, Failure> {
         let rye = (setup.project)(Path::new("/"))?;
+        rye.registries.keep(POOLED);
         let user = rye.spaces().user()?;
         let pair = OwnKeys::new(user).pair()?;
         let user = user.base().to_owned();
@@ -128,7 +133,7 @@ impl Node {
             metrics: Metrics::new(&state).map_err(|error| cannot(error.to_string()))?,
             pool: Pool::new(size).map_err(|error| cannot(error.to_string()))?,
             workspaces,
-            finishing: Mutex::default(),
+            finishing: Default::default(),
             rye,
             user,
             setup,

@@ -1,9 +1,10 @@
 //! Connections to the registry that are open, for the next who asks: to open one costs as much as a
-//! few reads.
+//! few reads. Only a node keeps them; else another version of rye could not move the file aside.
 
 use std::ops::{Deref, DerefMut};
 use std::path::Path;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::db::Registry;
 use super::error::RegistryError;
@@ -11,7 +12,11 @@ use crate::base::sync::unpoisoned;
 
 /// The open connections to the registry of one user space.
 #[derive(Default)]
-pub(crate) struct RegistryPool(Mutex<Vec<Registry>>);
+pub(crate) struct RegistryPool {
+    free: Mutex<Vec<Registry>>,
+    /// So many are kept.
+    most: AtomicUsize,
+}
 
 /// A connection of a pool, which goes back there.
 pub(crate) struct PooledRegistry<'p> {
@@ -21,12 +26,17 @@ pub(crate) struct PooledRegistry<'p> {
 }
 
 impl RegistryPool {
+    /// Keeps so many connections from now on.
+    pub(crate) fn keep(&self, most: usize) {
+        self.most.store(most, Ordering::Relaxed);
+    }
+
     /// The registry of a user space, which is the same at each call, if it has one.
     ///
     /// # Errors
     /// As [`Registry::open`].
     pub(crate) fn find(&self, user: &Path) -> Result<Option<PooledRegistry<'_>>, RegistryError> {
-        let free = unpoisoned(self.0.lock()).pop();
+        let free = unpoisoned(self.free.lock()).pop();
         let registry = free.map_or_else(|| Registry::find(user), |free| Ok(Some(free)))?;
         Ok(registry.map(|registry| PooledRegistry { pool: self, registry: Some(registry) }))
     }
@@ -48,6 +58,9 @@ impl DerefMut for PooledRegistry<'_> {
 
 impl Drop for PooledRegistry<'_> {
     fn drop(&mut self) {
-        unpoisoned(self.pool.0.lock()).extend(self.registry.take());
+        let mut free = unpoisoned(self.pool.free.lock());
+        if free.len() < self.pool.most.load(Ordering::Relaxed) {
+            free.extend(self.registry.take());
+        }
     }
 }

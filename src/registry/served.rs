@@ -97,6 +97,7 @@ impl ServedRuns<'_> {
             step.execute("DELETE FROM served WHERE run = ?1", [id]).map(drop)
         })
         .inspect(|()| alive::release(&self.registry.path, id))
+        .inspect_err(|_| alive::leave(&self.registry.path, id))
     }
 
     /// The ids of all runs that callers asked for.
@@ -185,6 +186,7 @@ impl ServedRuns<'_> {
             step.execute(sql, [SERVED_KEPT]).map(drop)
         })
         .inspect(|()| alive::release(&self.registry.path, id))
+        .inspect_err(|_| alive::leave(&self.registry.path, id))
     }
 
     /// Registers a run that this process asks a node for, until [`ServedRuns::was_asked`];
@@ -194,16 +196,18 @@ impl ServedRuns<'_> {
     /// `registry.io`
     pub(crate) fn ask(&mut self, new: &NewRun<'_>, remote: &str) -> Result<(), RegistryError> {
         alive::hold(&self.registry.path, new.id);
-        self.registry.in_one_step(|step| {
-            new.insert(step, RunState::Created, None, (None, Some(remote)))?;
-            step.execute(
-                "DELETE FROM run WHERE remote IS NOT NULL
+        self.registry
+            .in_one_step(|step| {
+                new.insert(step, RunState::Created, None, (None, Some(remote)))?;
+                step.execute(
+                    "DELETE FROM run WHERE remote IS NOT NULL
                      AND state NOT IN ('created', 'running', 'waiting')
                      AND rowid <= (SELECT max(rowid) FROM run) - ?1",
-                [SERVED_KEPT],
-            )
-            .map(drop)
-        })
+                    [SERVED_KEPT],
+                )
+                .map(drop)
+            })
+            .inspect_err(|_| alive::release(&self.registry.path, new.id))
     }
 
     /// The node answered, or did not.
@@ -229,8 +233,9 @@ impl ServedRuns<'_> {
         ended_at: Option<&str>,
         report: Option<&str>,
     ) -> Result<(), RegistryError> {
-        self.registry.in_one_step(|step| {
-            step.execute(
+        self.registry
+            .in_one_step(|step| {
+                step.execute(
                 "UPDATE run SET state = ?2, code = ?3, ended_at = ?4, report = coalesce(?5, report),
                  started_at = CASE WHEN ?2 IN ('created', 'cancelled', 'killed') THEN started_at
                               ELSE coalesce(started_at, asked_at) END
@@ -241,7 +246,13 @@ impl ServedRuns<'_> {
                 params![id, state, code, ended_at, report],
             )
             .map(drop)
-        })
+            })
+            .inspect(|()| {
+                // A process that was killed leaves its file.
+                if !state.is_open() && state != RunState::Waiting {
+                    alive::release(&self.registry.path, id);
+                }
+            })
     }
 
     /// Forgets a run that the node refused.

@@ -92,6 +92,8 @@ pub(crate) struct RemoteRun<'a> {
     /// The parameters as they were verified.
     pub(crate) params: Map<String, Value>,
     pub(crate) parts: &'a RemoteParts,
+    /// A hook may withhold or replace the answer.
+    pub(crate) is_judged: bool,
     /// Asks the hooks of this machine about the answer, before any of it is kept.
     pub(crate) judge: &'a dyn Fn(&mut RemoteReport) -> Result<(), Failure>,
 }

@@ -18,7 +18,7 @@ use crate::diagnostic::Failure;
 use crate::host::is_below_a_run;
 use crate::id::{Kind, Pattern, Query, Ref, Space};
 use crate::interpolate::bind;
-use crate::parse::{DirectiveContext, Item, Tool};
+use crate::parse::{DirectiveContext, Item, Phase, Tool};
 use crate::plan::{MatrixError, Params, PlanSource, Target, dependencies};
 use crate::remote::RemoteTable;
 use crate::report::{RemoteReport, Report};
@@ -62,8 +62,10 @@ impl Runs<'_> {
         }
         hooks.before(args)?;
         let begin = Instant::now();
+        let is_judged = hooks.may_withhold(Phase::AfterExecution);
         let judge = |report: &mut RemoteReport| judge(hooks, args, report, begin);
-        let run = RemoteRun { remote, params: args.clone(), parts: &parts, judge: &judge };
+        let run =
+            RemoteRun { remote, params: args.clone(), parts: &parts, is_judged, judge: &judge };
         let asked = self.rye.modes.remote(loader, request, run);
         let report =
             asked.map_err(|failure| hooks.after_failure(args, failure, begin.elapsed()))?;
@@ -134,7 +136,7 @@ impl Runs<'_> {
         }
         let parts = RemoteParts::of_directive(loader, lineage)?;
         let (params, judge) = (request.inputs(), &|_: &mut RemoteReport| Ok(()));
-        let run = RemoteRun { remote, params, parts: &parts, judge };
+        let run = RemoteRun { remote, params, parts: &parts, is_judged: false, judge };
         let report = self.rye.modes.remote(loader, request, run)?;
         loader.remember(lineage.sources(), false);
         Ok(report)

@@ -18,7 +18,7 @@ use crate::report::{RemoteRecord, error_json};
 use crate::rye::{ReceiptPlace, Rye, moment};
 use crate::store::manifest::TreeManifest;
 use crate::store::{FolderStore, GRACE, ObjectStore, RefName};
-use crate::thread::{THREAD_CANCELLED, THREAD_NOT_FOUND};
+use crate::thread::{THREAD_CANCELLED, THREAD_KILLED, THREAD_NOT_FOUND};
 use crate::verify::{KeyError, PublicKey};
 
 /// How long the node may hold an answer back until the run ended, in seconds.
@@ -41,6 +41,9 @@ pub(in crate::runs) struct RemoteRow {
     pub(super) outputs: Vec<String>,
     /// The folder that they come back to.
     pub(super) project: PathBuf,
+    /// The hooks of the process that asked for it judge its result.
+    #[serde(default)]
+    pub(super) is_judged: bool,
     /// Where the receipt goes.
     pub(super) receipts: Vec<ReceiptPlace>,
     /// How long the node may be out of reach, in milliseconds.
@@ -79,11 +82,18 @@ impl RemoteRow {
         id: &str,
         time: Duration,
     ) -> Result<(), Failure> {
+        // Before the node is asked: a process that asks for it now may have done so by then.
+        let is_being_asked = ServedRuns::new(registry).is_being_asked(id);
+        if self.is_judged && is_being_asked {
+            // What becomes of it is for the hooks of that process.
+            return Ok(());
+        }
         let (mut node, store) = (self.node(rye)?, store(rye)?);
         node.remote.timeout = node.remote.timeout.min(time);
         let asking = Asking { rye, node: &node, row: self, store: &store, id };
-        // Before the node is asked: a process that asks for it now may have done so by then.
-        let is_being_asked = ServedRuns::new(registry).is_being_asked(id);
+        if self.is_judged {
+            return asking.abandoned(registry);
+        }
         let answer = match asking.look(Duration::ZERO) {
             Err(error) if is_unknown(&error) && is_being_asked => return Ok(()),
             // It never got the run, or has forgotten it.
@@ -106,12 +116,16 @@ impl RemoteRow {
     ) -> Result<(), Failure> {
         let (node, path) = (self.node(rye)?, run_path(id, "/cancel"));
         let ask = |client: &NodeClient<'_>| client.json("POST", &path, None, None);
-        if !ServedRuns::new(registry).is_being_asked(id) {
-            node.patiently(ask)?;
-        } else if ask(&node.client()).is_err() {
+        let mut is_being_asked = || ServedRuns::new(registry).is_being_asked(id);
+        if is_being_asked() && ask(&node.client()).is_ok() {
+            return Ok(());
+        }
+        if is_being_asked() {
             // The process that asks for it sees this, and cancels what the node began meanwhile.
             let (state, code, at) = (RunState::Cancelled, THREAD_CANCELLED.name(), moment());
             ServedRuns::new(registry).said(id, state, Some(code), Some(&at), None)?;
+        } else {
+            node.patiently(ask)?;
         }
         Ok(())
     }
@@ -234,6 +248,10 @@ impl Asking<'_> {
             fields.insert("remote".into(), self.row.to_json());
             files = self.take_files(fields);
             if let Err(failure) = &files {
+                if self.row.is_judged {
+                    // They are not fetched again with what the node says.
+                    fields.retain(|key, _| key != "outputs_made" && key != "receipt");
+                }
                 fields.insert("status".into(), "error".into());
                 fields.extend(failure.diagnostic().to_json());
             }
@@ -277,6 +295,10 @@ impl Asking<'_> {
     /// asked for it.
     fn forgotten(&self, registry: &mut Registry) -> Result<(), Failure> {
         let row = AnyRun::find(registry, self.id)?;
+        // One that ended, and whose files were not fetched, keeps its report.
+        if row.as_ref().is_some_and(|row| !row.state.is_open() && row.state != RunState::Waiting) {
+            return Ok(());
+        }
         if row.as_ref().is_none_or(|row| row.started_at.is_none()) {
             return self.end(registry, RunState::Killed, REMOTE_NOT_FOUND, None);
         }
@@ -284,6 +306,13 @@ impl Asking<'_> {
         let item = row.as_ref().map(|row| row.item.as_str());
         let report = error_json(&Diagnostic::from(&error), item, &[], Duration::ZERO, None);
         self.end(registry, RunState::Failed, REMOTE_NOT_FOUND, Some(&report.to_string()))
+    }
+
+    /// Ends a run whose result the hooks here were to judge, in a process that is gone: the result
+    /// is shown to none.
+    fn abandoned(&self, registry: &mut Registry) -> Result<(), Failure> {
+        let _ = self.node.client().json("POST", &run_path(self.id, "/cancel"), None, None);
+        self.end(registry, RunState::Killed, THREAD_KILLED, None)
     }
 
     /// Writes that the run ended without the node's word.
@@ -302,9 +331,13 @@ impl Asking<'_> {
     /// Ends a run there that was interrupted here, and takes note of what the node says of it.
     pub(super) fn cancel(&self, registry: &mut Registry) {
         let told = self.node.client().json("POST", &run_path(self.id, "/cancel"), None, None);
-        if let Ok(answer) = told.and_then(|told| self.read(told)) {
-            let _ = self.keep(registry, &answer);
-        }
+        let _ = match told.and_then(|told| self.read(told)) {
+            Ok(_) if self.row.is_judged => {
+                self.end(registry, RunState::Cancelled, THREAD_CANCELLED, None)
+            }
+            Ok(answer) => self.keep(registry, &answer).map(drop),
+            Err(_) => Ok(()),
+        };
     }
 
     /// Lets go what was kept for the run, and what no run needs.

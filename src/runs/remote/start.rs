@@ -13,18 +13,18 @@ use crate::base::time::as_ms;
 use crate::diagnostic::{Diagnose, Failure};
 use crate::id::{Kind, Space};
 use crate::registry::{AnyRun, NewRun, Registry, RunState, ServedRuns};
-use crate::remote::{
-    ExecuteRequest, REMOTE_BAD_ANSWER, REMOTE_MISSING_OBJECTS, REMOTE_UNREACHABLE, RemoteError,
-    RunAnswer,
-};
+use crate::remote::{ExecuteRequest, REMOTE_MISSING_OBJECTS, RemoteError, RunAnswer};
 use crate::report::{RemoteReport, Warned};
 use crate::runs::detached::state_base;
 use crate::rye::{Loader, ReceiptPlace, RemoteRun, Request, moment, remotes_of};
 use crate::store::manifest::TreeManifest;
 use crate::store::tree::present;
 use crate::store::{FolderStore, ObjectStore};
-use crate::thread::{ThreadError, ThreadId, new_uuid};
+use crate::thread::{THREAD_CANCELLED, ThreadError, ThreadId, new_uuid};
 use crate::verify::KeyError;
+
+/// The exit status of a request that was refused.
+const REFUSED_STATUS: u8 = 4;
 
 /// How often the objects of a run are pushed: the node may collect an old one in between.
 const PUSHES: usize = 4;
@@ -67,6 +67,7 @@ pub(in crate::runs) fn run_on_node(
         url: node.remote.url.origin(),
         node: node.remote.node,
         at_request,
+        is_judged: run.is_judged,
         outputs: outputs.iter().map(|glob| glob.text().to_owned()).collect(),
         project: project.to_owned(),
         receipts: receipts.into_iter().filter_map(absolute).collect(),
@@ -90,8 +91,9 @@ pub(in crate::runs) fn run_on_node(
             if failure.interrupted().is_some() {
                 asking.cancel(&mut registry);
             }
-            // The node may have begun although its answer is lost.
-            if [REMOTE_UNREACHABLE, REMOTE_BAD_ANSWER].contains(&failure.reason()) {
+            // Only a request that was refused, or given up, has certainly begun nothing.
+            let status = failure.reason().exit_status();
+            if status != REFUSED_STATUS && failure.reason() != THREAD_CANCELLED {
                 return Err(asking.left(failure));
             }
             ServedRuns::new(&mut registry).refused(&id)?;
@@ -126,6 +128,8 @@ pub(in crate::runs) fn run_on_node(
     };
     if request.detached {
         asking.keep(&mut registry, &answer).map_err(|failure| asking.left(failure))?;
+        // It may have been cancelled since the node answered.
+        asking.is_wanted(&mut registry).inspect_err(|_| asking.cancel(&mut registry))?;
         return Ok(report);
     }
     // Nothing of an answer is kept that a hook withholds.
@@ -191,7 +195,9 @@ impl Asking<'_> {
                 Err(error) => return Err(error.into()),
             }
         };
-        ServedRuns::new(registry).was_asked(self.id);
+        if !self.row.is_judged {
+            ServedRuns::new(registry).was_asked(self.id);
+        }
         self.is_wanted(registry).inspect_err(|_| self.cancel(registry))?;
         Ok(answer)
     }
@@ -205,9 +211,9 @@ impl Asking<'_> {
     /// `thread.cancelled` if another process cancelled the run; `registry.*`
     fn is_wanted(&self, registry: &mut Registry) -> Result<(), Failure> {
         let row = AnyRun::find(registry, self.id)?;
-        match row.is_some_and(|row| row.state.is_open()) {
-            true => Ok(()),
-            false => Err(ThreadError::Cancelled { id: self.id.to_owned(), is_below: false }.into()),
+        match row.is_some_and(|row| row.state == RunState::Cancelled) {
+            false => Ok(()),
+            true => Err(ThreadError::Cancelled { id: self.id.to_owned(), is_below: false }.into()),
         }
     }
 }

@@ -12,6 +12,7 @@ use super::node::{Node, Pair, add};
 use super::request::{SignedAsk, run_id, send};
 use super::runs::{row, with_directive, with_thread};
 use crate::async_runs::id_of;
+use crate::hooks::hook;
 use crate::threads::{call, directive, hand_over, provider};
 use crate::world::items::tool_sh;
 use crate::world::wait::{lives, number, until};
@@ -256,6 +257,25 @@ fn a_caller_that_is_interrupted_while_it_waits_ends_the_run_there() {
     let row = row(&pair.operator, id);
     assert_eq!(row["thread_status"], "cancelled", "{row}");
     pair.caller.json(&["thread", "wait", id]).fails(6, "thread.cancelled");
+}
+
+#[test]
+fn a_result_that_a_hook_here_was_to_judge_is_shown_to_none_once_its_caller_was_killed() {
+    let pair = Pair::new();
+    waits(&pair);
+    let after = "phases: [after_execution]\nreplaces: true\n";
+    let hides = "echo '{\"allow\": true, \"replace\": {\"content\": \"hidden\"}}'";
+    hook(&pair.caller, "hides", after, hides);
+    let mut child = calls(&pair);
+    let pid = begun(&pair);
+    let id = id_of(&crate::threads::rows(&pair.caller)[0]);
+    let wait = ["thread", "wait", &id];
+    let still = pair.caller.json(&[&wait[..], &["--timeout", "50ms"]].concat());
+    still.fails(6, "thread.still_runs");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    pair.caller.json(&wait).fails(6, "thread.killed");
+    until("its tool is gone", || !lives(&pid));
 }
 
 #[test]
