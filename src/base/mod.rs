@@ -35,6 +35,7 @@ pub(crate) mod signed_statement;
 pub(crate) mod staged;
 mod standing;
 pub(crate) mod sync;
+pub(crate) mod terminal_text;
 pub(crate) mod text;
 pub(crate) mod time;
 pub(crate) mod value_count;

@@ -13,7 +13,7 @@ use super::execute::wanted;
 use super::exit::Exit;
 use super::input::Inputs;
 use super::named::query;
-use super::out::{Out, is_terminal};
+use super::out::{Out, is_terminal, output, output_err};
 use crate::base::Timestamp;
 use crate::base::text::escape_line;
 use crate::base::time::time_text;
@@ -265,12 +265,12 @@ impl Screen<'_> {
                 let text = report.to_text(self.out.paint(), is_terminal());
                 match self.dry_run {
                     true => self.out.labelled(&text.stdout),
-                    false => self.out.foreign(&text.stdout),
+                    false => output(&text.stdout, self.out),
                 }
                 if !text.stdout.is_empty() && !text.stdout.ends_with('\n') {
                     self.out.line("");
                 }
-                self.out.foreign_err(&text.stderr);
+                output_err(&text.stderr, self.out);
                 if let Some(error) = report.error_text(self.out.paint_err()) {
                     self.out.note(error.trim_end());
                 }

@@ -11,7 +11,7 @@ use super::exit::Exit;
 use super::input::Inputs;
 use super::live::{Live, Shows, Streamed};
 use super::named::{query, reference};
-use super::out::{Out, is_terminal};
+use super::out::{Out, is_terminal, output, output_err};
 use crate::base::text::escape_line;
 use crate::base::time::{TIME_FORMS, time_from_text};
 use crate::diagnostic::Failure;
@@ -281,13 +281,13 @@ pub(super) fn show(
         if shown.dry_run || report.pending_id().is_some() {
             out.labelled(&text.stdout);
         } else if shown.stdout {
-            out.foreign(&text.stdout);
+            output(&text.stdout, out);
         }
         out.flush();
         if shown.stderr {
             // A result that is JSON says nothing of it.
             let said = if text.stderr.is_empty() { &shown.beside } else { &text.stderr };
-            out.foreign_err(said);
+            output_err(said, out);
         }
         if let Some(error) = report.error_text(out.paint_err()) {
             out.note(error.trim_end());

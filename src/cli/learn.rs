@@ -10,7 +10,7 @@ use super::execute::time;
 use super::exit::Exit;
 use super::input::Inputs;
 use super::named::reference;
-use super::out::{Out, is_terminal};
+use super::out::{Out, is_terminal, output_err};
 use crate::base::text::{escape, escape_line};
 use crate::diagnostic::{Failure, Style};
 use crate::id::Space;
@@ -93,7 +93,7 @@ fn sandbox(learned: &Learned) -> serde_json::Value {
 fn show_end(report: &Report, out: &mut Out) {
     if let Some(error) = report.error_text(out.paint_err()) {
         let said = report.to_text(out.paint(), is_terminal());
-        out.foreign_err(&said.stderr);
+        output_err(&said.stderr, out);
         out.note(error.trim_end());
         out.note("note: it failed, so what it had not come to is missing here");
     } else if report.waits() {

@@ -5,6 +5,7 @@ use std::sync::Mutex;
 
 use crate::base::limits::OUTPUT_BYTES;
 use crate::base::sync::unpoisoned;
+use crate::base::terminal_text::TerminalText;
 use crate::base::text::{escape, escape_line};
 use crate::id::Ref;
 use crate::report::{
@@ -64,6 +65,9 @@ pub(super) struct Streamed {
     pub(super) beside: String,
     /// Lines about calls of threads that were not permitted.
     pub(super) denied: Vec<String>,
+    /// Filters, which hold a control that came in part.
+    stdout_text: TerminalText,
+    stderr_text: TerminalText,
     /// The first thing that went wrong with standard output.
     pub(super) lost: Option<io::Error>,
 }
@@ -80,6 +84,7 @@ impl<'a> Live<'a> {
         state.shown.stdout(&rest);
         let rest = state.stderr.end();
         state.shown.stderr(&rest);
+        state.shown.end_styles();
         state.shown.beside = lossy(state.beside);
         state.shown.denied = denied_calls_text(&state.denied);
         state.shown
@@ -135,7 +140,7 @@ impl Sink for Live<'_> {
 
     fn model_said(&self, text: &str) {
         if self.shows == Shows::AsItComes && io::stderr().is_terminal() {
-            unpoisoned(self.state.lock()).shown.stderr(text);
+            unpoisoned(self.state.lock()).shown.words(text);
         }
     }
 
@@ -176,23 +181,44 @@ impl State {
 }
 
 impl Streamed {
-    /// Shows foreign text in a terminal.
+    /// Shows the output of a program in a terminal.
     fn stdout(&mut self, text: &str) {
         if !text.is_empty() {
             self.in_line = !text.ends_with('\n');
-            self.write(escape(text).as_bytes());
+            let text = self.stdout_text.next(text);
+            self.write(text.as_bytes());
         }
     }
 
     fn stderr(&mut self, text: &str) {
         if !text.is_empty() {
             self.in_line = !text.ends_with('\n');
-            let _ = io::stderr().write_all(escape(text).as_bytes());
+            let text = match io::stderr().is_terminal() {
+                true => self.stderr_text.next(text),
+                false => escape(text).into_owned(),
+            };
+            let _ = io::stderr().write_all(text.as_bytes());
         }
+    }
+
+    /// Shows the words of a model.
+    fn words(&mut self, text: &str) {
+        self.in_line = !text.ends_with('\n');
+        let _ = io::stderr().write_all(escape(text).as_bytes());
+    }
+
+    /// Ends the colours of a program, before rye says something itself.
+    fn end_styles(&mut self) {
+        let (stdout, stderr) = (self.stdout_text.end(), self.stderr_text.end());
+        if !stdout.is_empty() {
+            self.write(stdout.as_bytes());
+        }
+        let _ = io::stderr().write_all(stderr.as_bytes());
     }
 
     /// Shows a line of rye's own, in which foreign words are escaped.
     fn note(&mut self, line: &str) {
+        self.end_styles();
         let begin = if std::mem::take(&mut self.in_line) { "\n" } else { "" };
         let _ = writeln!(io::stderr(), "{begin}{line}");
     }

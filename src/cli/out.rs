@@ -17,6 +17,7 @@ use super::live::Streamed;
 use crate::base::fold::{Shape, fold};
 use crate::base::json;
 use crate::base::sync::unpoisoned;
+use crate::base::terminal_text::terminal_text;
 use crate::base::text::{escape, escape_line};
 use crate::diagnostic::{Diagnostic, Failure, Paint, Style};
 use crate::report::{Warned, error_json, error_text};
@@ -302,6 +303,25 @@ impl Out {
             Some(source) if exit == Exit::DONE => self.fail(&CliError::Output { source }.into()),
             _ => exit,
         }
+    }
+}
+
+/// Writes the output of a program: as it would look without rye on a terminal, unchanged anywhere
+/// else.
+pub(super) fn output(text: &str, out: &mut Out) {
+    match out.to_terminal {
+        true => out.exact(&terminal_text(text)),
+        false => out.exact(text),
+    }
+}
+
+/// Writes the output of a program to standard error: escaped where that is no terminal.
+pub(super) fn output_err(text: &str, out: &mut Out) {
+    if io::stderr().is_terminal() {
+        out.flush();
+        let _ = stderr().write_all(terminal_text(text).as_bytes());
+    } else {
+        out.foreign_err(text);
     }
 }
 

@@ -125,6 +125,15 @@ fn on_a_terminal_there_is_colour_and_nothing_that_a_tool_says_steers_it() {
     let seen = on_a_terminal(&world, "execute acme/loud", "");
     assert!(seen.contains("\\u{1b}]0;title\\u{7}\\u{1b}[2Jout\\u{202e}"), "{seen:?}");
     assert!(seen.contains("\\u{1b}[2Jerr") && !seen.contains('\u{1b}'), "{seen:?}");
+    // Colours and progress within the line are as they are without rye, and end with the tool.
+    let script = "printf '\\e[1;32mgreen\\e[0m 10%%\\r20%%\\e[K\\n'; printf '\\e[31mred' >&2\n";
+    world.signed(
+        ".ai/tools/acme/bar.sh",
+        &MARKER_SH.replace(": > marker\necho '{\"ran\": true}'\n", script),
+    );
+    let seen = on_a_terminal(&world, "execute acme/bar", "");
+    assert!(seen.contains("\u{1b}[1;32mgreen\u{1b}[0m 10%\r20%\u{1b}[K\r\n"), "{seen:?}");
+    assert!(seen.contains("\u{1b}[31mred\u{1b}[0m"), "{seen:?}");
     world.signed(".ai/directives/acme/greet.md", GREET_MD);
     let seen = on_a_terminal(&world, "execute acme/greet -i who=$'\\e[2J'", "");
     assert!(seen.contains("hello to \\u{1b}[2J.") && !seen.contains('\u{1b}'), "{seen:?}");

@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::base::text::escape_line;
 use crate::cli::context::Context;
 use crate::cli::exit::Exit;
-use crate::cli::out::Out;
+use crate::cli::out::{Out, output, output_err};
 use crate::diagnostic::Failure;
 use crate::report::{data_text, handed_over_text};
 use crate::runs::threads_from_outside;
@@ -58,8 +58,8 @@ pub(in crate::cli) fn show(report: &Value, is_output_shown: bool, out: &mut Out)
         }
     } else {
         let text = data_text(&report["data"]);
-        out.foreign(&text.stdout);
-        out.foreign_err(&text.stderr);
+        output(&text.stdout, out);
+        output_err(&text.stderr, out);
     }
     if !out.is_json() {
         show_files(&report["outputs_written"], out);
@@ -91,9 +91,9 @@ fn show_warnings(report: &Value, out: &mut Out) {
 /// Shows what a tool wrote that failed, as far as its report holds it.
 pub(super) fn show_written(data: &Value, out: &mut Out) {
     let text = |key: &str| data[key].as_str().unwrap_or_default();
-    out.foreign(text("stdout"));
+    output(text("stdout"), out);
     let said = if data["stderr"].is_string() { text("stderr") } else { text("stderr_tail") };
-    out.foreign_err(said);
+    output_err(said, out);
 }
 
 /// How a command ends that waited for it.
