@@ -43,7 +43,7 @@ pub(in crate::runs) struct RemoteRow {
     pub(super) project: PathBuf,
     /// The hooks of the process that asked for it judge its result.
     #[serde(default)]
-    pub(super) is_judged: bool,
+    pub(in crate::runs) is_judged: bool,
     /// Where the receipt goes.
     pub(super) receipts: Vec<ReceiptPlace>,
     /// How long the node may be out of reach, in milliseconds.

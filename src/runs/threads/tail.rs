@@ -133,6 +133,13 @@ fn tail_remote(
     id: &str,
     tell: &mut dyn FnMut(Option<&Value>) -> ControlFlow<()>,
 ) -> Result<TailEnd, Failure> {
+    if remote.is_judged {
+        // Nothing is shown of it before the hooks of the process that asked.
+        return Ok(match threads.wait(id, None)? {
+            Ok(end) => TailEnd::Ended(end),
+            Err(signal) => TailEnd::Signal(signal),
+        });
+    }
     if remote.tail(threads.rye, id, &mut |event| tell(Some(event)))?.is_break() {
         return Ok(TailEnd::Left);
     }

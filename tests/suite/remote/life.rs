@@ -272,9 +272,12 @@ fn a_result_that_a_hook_here_was_to_judge_is_shown_to_none_once_its_caller_was_k
     let wait = ["thread", "wait", &id];
     let still = pair.caller.json(&[&wait[..], &["--timeout", "50ms"]].concat());
     still.fails(6, "thread.still_runs");
+    let follows = pair.caller.start(&["thread", "tail", &id]);
     child.kill().unwrap();
     child.wait().unwrap();
     pair.caller.json(&wait).fails(6, "thread.killed");
+    let shown = follows.wait_with_output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&shown.stdout), "");
     until("its tool is gone", || !lives(&pid));
 }
 
