@@ -240,6 +240,10 @@ fn judge(
     report: &mut RemoteReport,
     begin: Instant,
 ) -> Result<(), Failure> {
+    if report.pending_id().is_some() {
+        // It goes on once a person at the node approves, with no process here.
+        hooks.may_leave()?;
+    }
     let mut outcome = report.outcome();
     hooks.after(args, &mut outcome, begin.elapsed())?;
     report.replace(outcome);

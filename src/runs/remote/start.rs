@@ -134,6 +134,9 @@ pub(in crate::runs) fn run_on_node(
     }
     // Nothing of an answer is kept that a hook withholds.
     if let Err(failure) = (run.judge)(&mut report) {
+        if answer.state() == "waiting" {
+            asking.cancel(&mut registry);
+        }
         asking.end(&mut registry, RunState::Failed, failure.reason(), None)?;
         return Err(failure);
     }

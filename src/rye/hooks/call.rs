@@ -148,7 +148,8 @@ impl CallHooks<'_> {
         match self.at(phase).find(|armed| armed.hook.filters || armed.hook.replaces) {
             None => Ok(()),
             Some(armed) => {
-                let why = "it judges results, and sees none of a run on a node with `--async`";
+                let why = "it judges results, and sees none of a run that goes on at a node by \
+                           itself, or waits for a person there";
                 Err(self.denied(armed, phase, why.into()))
             }
         }

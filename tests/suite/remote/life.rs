@@ -18,6 +18,10 @@ use crate::world::items::tool_sh;
 use crate::world::wait::{lives, number, until};
 use crate::world::{End, World};
 
+/// A hook that replaces every result.
+const AFTER: &str = "phases: [after_execution]\nreplaces: true\n";
+const HIDES: &str = "echo '{\"allow\": true, \"replace\": {\"content\": \"hidden\"}}'";
+
 /// A file outside the project.
 fn outside(person: &World, name: &str) -> PathBuf {
     person.outside().join(name)
@@ -211,6 +215,10 @@ fn what_waits_for_a_person_waits_across_a_restart_and_goes_on_once_the_operator_
         assert!(*came == json!({"paid": true}) || *came == json!({"n": 7}), "{told}");
         assert_eq!(row(&pair.caller, id)["thread_status"], "completed");
     }
+    // No hook here would see what comes of it.
+    hook(&pair.caller, "hides", AFTER, HIDES);
+    pair.run("tool:acme/pay", &["-i", "amount:=5"]).fails(4, "hook.denied");
+    assert_eq!(pair.operator.json(&["pending", "list"]).ok()["pending"], json!([]));
 }
 
 #[test]
@@ -263,9 +271,7 @@ fn a_caller_that_is_interrupted_while_it_waits_ends_the_run_there() {
 fn a_result_that_a_hook_here_was_to_judge_is_shown_to_none_once_its_caller_was_killed() {
     let pair = Pair::new();
     waits(&pair);
-    let after = "phases: [after_execution]\nreplaces: true\n";
-    let hides = "echo '{\"allow\": true, \"replace\": {\"content\": \"hidden\"}}'";
-    hook(&pair.caller, "hides", after, hides);
+    hook(&pair.caller, "hides", AFTER, HIDES);
     let mut child = calls(&pair);
     let pid = begun(&pair);
     let id = id_of(&crate::threads::rows(&pair.caller)[0]);
