@@ -84,23 +84,7 @@ pub(in crate::runs) fn run_on_node(
     let asked = held.map_err(Failure::from).and_then(|()| {
         asking.begin(&mut registry, &request_for(&id, request, run, snapshot, &row))
     });
-    let answer = match asked {
-        Ok(answer) => answer,
-        Err(failure) => {
-            ServedRuns::new(&mut registry).was_asked(&id);
-            if failure.interrupted().is_some() {
-                asking.cancel(&mut registry);
-            }
-            // Only a request that was refused, or given up, has certainly begun nothing.
-            let status = failure.reason().exit_status();
-            if status != REFUSED_STATUS && failure.reason() != THREAD_CANCELLED {
-                return Err(asking.left(failure));
-            }
-            ServedRuns::new(&mut registry).refused(&id)?;
-            asking.release()?;
-            return Err(failure);
-        }
-    };
+    let answer = asked.map_err(|failure| asking.not_begun(&mut registry, failure))?;
     let (answer, report) = match request.detached {
         true => {
             let refused = answer.report.clone().filter(|report| report["status"] == "error");
@@ -203,6 +187,24 @@ impl Asking<'_> {
         }
         self.is_wanted(registry).inspect_err(|_| self.cancel(registry))?;
         Ok(answer)
+    }
+
+    /// Lets go of a run that was not begun; gives the failure for the person.
+    fn not_begun(&self, registry: &mut Registry, failure: Failure) -> Failure {
+        ServedRuns::new(registry).was_asked(self.id);
+        if failure.interrupted().is_some() {
+            self.cancel(registry);
+        }
+        // Only a request that was refused, or given up, has certainly begun nothing.
+        let status = failure.reason().exit_status();
+        if status != REFUSED_STATUS && failure.reason() != THREAD_CANCELLED {
+            return self.left(failure);
+        }
+        let forgotten = ServedRuns::new(registry).refused(self.id).map_err(Failure::from);
+        match forgotten.and_then(|()| self.release()) {
+            Ok(()) => failure,
+            Err(other) => other,
+        }
     }
 
     /// The failure of a run that the node may go on with, with the way to find it again.
