@@ -13,7 +13,7 @@
 //! A collection removes what no ref reached when it read them, and what is older than that reading.
 //! Take an object that a ref reaches. `set_ref` found it there, made it new and wrote the ref, in
 //! one go under the lock. A collection that read the refs later has seen this one. One that read
-//! them earlier finds, when it comes to remove the object, a file that is newer than its reading,
+//! them earlier finds, as it removes the object, a file that is newer than its reading,
 //! and leaves it. Had it removed the object before, `set_ref` would have found it missing, set
 //! nothing and said so; then the caller puts it again. Which objects a ref reaches is found out
 //! before the lock is taken, for what an object names never changes.
@@ -100,7 +100,7 @@ impl FolderStore {
         open.create(true).truncate(false).write(true).mode(0o600);
         let file = open.open(&path).at(&path)?;
         let lock = if alone { file_lock::lock } else { file_lock::lock_shared };
-        // Among ever more writers a collection would wait for ever: those that come later wait
+        // Among ever more writers a collection would never begin: those that come later wait
         // behind it here.
         let turn = File::open(&self.folder).at(&self.folder)?;
         lock(&turn, &self.folder).at(&self.folder)?;

@@ -204,7 +204,7 @@ fn battery() -> Vec<Payload> {
     ]
 }
 
-/// What the payloads of the battery give in the sandbox of a thread.
+/// The results of the battery of payloads in the sandbox of a thread.
 fn results_of_battery(world: &World) -> Vec<String> {
     let came = Arc::new(Mutex::new(Vec::new()));
     let theirs = Arc::clone(&came);

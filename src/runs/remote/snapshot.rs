@@ -92,7 +92,7 @@ pub(super) fn push(
     snapshot: Option<Digest>,
     missing: impl Iterator<Item = Digest>,
 ) -> Result<(), RemoteError> {
-    // The store holds what is none of its business, too.
+    // The store also holds objects of other projects and of other nodes.
     let foreign = |_| node.client().bad("it asks for objects that do not belong to the run");
     let all = reached(store, snapshot, &mut |_, error| Err(error)).map_err(foreign)?;
     for digest in missing {

@@ -10,7 +10,7 @@ use super::snapshot::{RemotePlan, push, refused_json};
 use crate::base::Digest;
 use crate::base::json::object;
 use crate::base::time::as_ms;
-use crate::diagnostic::{Diagnose, Failure};
+use crate::diagnostic::{Diagnose, ExitStatus, Failure};
 use crate::id::{Kind, Space};
 use crate::registry::{AnyRun, NewRun, Registry, RunState, ServedRuns};
 use crate::remote::{ExecuteRequest, REMOTE_MISSING_OBJECTS, RemoteError, RunAnswer};
@@ -24,7 +24,7 @@ use crate::thread::{THREAD_CANCELLED, ThreadError, ThreadId, new_uuid};
 use crate::verify::KeyError;
 
 /// The exit status of a request that was refused.
-const REFUSED_STATUS: u8 = 4;
+const REFUSED_STATUS: u8 = ExitStatus::Refused as u8;
 
 /// How often the objects of a run are pushed: the node may collect an old one in between.
 const PUSHES: usize = 4;

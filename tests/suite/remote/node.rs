@@ -102,7 +102,7 @@ impl Pair {
         Self::with(caller, operator, &[])
     }
 
-    /// The same of a node that is started with these options.
+    /// As [`Pair::of`], with a node that is started with these options.
     #[track_caller]
     pub fn with(caller: World, operator: World, more: &[&str]) -> Self {
         let node = Node::start_with(&operator, more);

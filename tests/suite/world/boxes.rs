@@ -3,7 +3,7 @@
 //!
 //! It holds each request against what the descriptions ask for, and bends the letter of its answers
 //! as real ones do: events without `data:`, lines without their ends, a state that comes late, a
-//! daemon that answers late, and a command that goes on when nobody waits for it any more.
+//! daemon that answers late, and a command that goes on after its caller has left.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -22,7 +22,7 @@ use crate::readme::{blocks, section};
 pub const KEY: &str = "box-key-canary-41d7c09e";
 const TOKEN: &str = "box-token-canary-9b2f60a3";
 
-/// What happens instead of a good answer, to each request whose `METHOD /path` holds a text.
+/// Replaces the good answer to each request whose `METHOD /path` holds a text.
 pub type Bent = Option<(&'static str, Arc<dyn Fn() -> Reply + Send + Sync>)>;
 
 #[derive(Default)]
@@ -65,7 +65,7 @@ impl Boxes {
         self.server.lock().unwrap().url("")
     }
 
-    /// What `config:agent/sandbox` says of it.
+    /// Its `config:agent/sandbox`.
     pub fn config(&self) -> String {
         config(&self.url())
     }

@@ -173,7 +173,7 @@ impl<'a> Server<'a> {
         let scheme = self.origin.split(':').next().unwrap_or_default();
         let plain = endpoint.split_once("://").map_or(endpoint, |(_, plain)| plain);
         let address = Address::parse(&format!("{scheme}://{plain}")).ok();
-        // Another one is none that the operator allowed.
+        // The operator allowed no other address.
         let address = address.filter(|at| at.origin() == self.origin);
         let Some(address) = address else {
             let named = self.own.words(endpoint);
